@@ -18,7 +18,7 @@ struct buf {
     char *data; /* always NUL-terminated when size > 0 was ever appended */
     size_t len; /* bytes used, without the NUL */
     size_t cap;
-    size_t max; /* ceiling in bytes; 0 = BUF_MAX_DEFAULT */
+    size_t max;    /* ceiling in bytes; 0 = BUF_MAX_DEFAULT */
     bool overflow; /* an append did not fit: the content is incomplete */
 };
 

@@ -5,6 +5,8 @@
 #ifndef BASE_COMPILER_H
 #define BASE_COMPILER_H
 
+#include "base/banned.h"
+
 #include <stddef.h>
 
 /* Run fn(&variable) when the variable goes out of scope, on every path. */

@@ -28,7 +28,7 @@ enum err_code {
 
 struct err {
     enum err_code code;
-    char text[480]; /* for people: the place, what is wrong, the remedy */
+    char text[480];  /* for people: the place, what is wrong, the remedy */
     char detail[64]; /* for programs: e.g. an SQLSTATE, a request id */
 };
 
@@ -41,8 +41,8 @@ int err_prefix(struct err *err, const char *fmt, ...) printf_like(2, 3);
 
 /* err_set with ": " and the text of errno_value behind; ENOSPC, EDQUOT become
  * ERR_DISK_FULL and ENOMEM ERR_NOMEM whatever code says. */
-int err_errno(struct err *err, enum err_code code, int errno_value, const char *fmt, ...)
-    printf_like(4, 5);
+int err_errno(struct err *err, enum err_code code, int errno_value, const char *fmt,
+              ...) printf_like(4, 5);
 
 /* Ready for another call: forget the note. */
 void err_clear(struct err *err);
