@@ -1,0 +1,150 @@
+/*
+ * Instances, executions and step executions: the batch side of one claimed
+ * request. Every write carries the token of the claim and is made in one
+ * transaction with the check that the claim still stands; BATCH_LOST says that
+ * it does not, nothing was written, and the run must stop. Any thread.
+ */
+#ifndef BATCH_EXECUTION_H
+#define BATCH_EXECUTION_H
+
+#include "queue/request.h"
+
+struct arena;
+struct db;
+struct err;
+struct finish_order;
+struct store;
+
+enum execution_state {
+    EXECUTION_STARTING,
+    EXECUTION_STARTED,
+    EXECUTION_STOPPING,
+    EXECUTION_STOPPED,
+    EXECUTION_COMPLETED,
+    EXECUTION_FAILED,
+    EXECUTION_STATE_COUNT
+};
+
+const char *execution_state_name(enum execution_state state);
+bool execution_state_parse(const char *text, enum execution_state *ret_state);
+bool execution_state_alive(enum execution_state state); /* STARTING STARTED STOPPING */
+
+enum batch_result {
+    BATCH_OK = 0,
+    BATCH_LOST = 1,  /* the claim is gone */
+    BATCH_ALIVE = 2, /* batch_start: another execution is still alive */
+};
+
+struct batch_start_order {
+    const char *job;
+    bool one_alive; /* policy refuse: only one execution of the whole job */
+    int64_t request_id;
+    struct claim_token token;
+    const char *identity; /* canonical identifying parameters */
+    const char *params;   /* effective parameters, JSON; never keys' values */
+};
+
+struct batch_started {
+    int64_t instance_id;
+    int64_t instance_number;
+    int64_t execution_id;
+    int64_t alive_execution_id; /* with BATCH_ALIVE: who is in the way */
+};
+
+/* A new instance and its first execution, STARTED. */
+int batch_start(struct store *store, const struct batch_start_order *order,
+                struct batch_started *ret_started, struct err *err) must_check;
+
+struct step_counts {
+    int64_t read;
+    int64_t written;
+    int64_t filtered;
+    int64_t skipped;
+    int64_t commits;
+    int64_t rollbacks;
+};
+
+/* Where a step stands after its last committed chunk. */
+struct step_point {
+    struct step_counts counts;
+    int64_t chunk;            /* chunks committed so far */
+    const char *position;     /* the reader's; NULL = the start */
+    const char *writer_state; /* the writer's, text; NULL = nothing written */
+};
+
+/* effect: which promise the step's writer gives: transactional, file, at-least-once */
+int batch_step_start(struct store *store, int64_t execution_id, int64_t request_id,
+                     struct claim_token token, const char *name, int ordinal,
+                     const char *effect, int64_t *ret_step_id,
+                     struct err *err) must_check;
+
+struct checkpoint {
+    int64_t request_id;
+    struct claim_token token;
+    int64_t execution_id;
+    int64_t step_id;
+    struct step_point point; /* totals after this chunk; chunk = n + 1 */
+    bool last; /* nothing is left: the step becomes COMPLETED with this chunk */
+};
+
+/*
+ * Record a chunk. _in joins the transaction that writes the chunk's rows (store's
+ * own database): when it says BATCH_LOST or fails, roll that transaction back.
+ */
+int batch_checkpoint(struct store *store, const struct checkpoint *checkpoint,
+                     struct err *err) must_check;
+int batch_checkpoint_in(struct db *db, const struct checkpoint *checkpoint,
+                        struct err *err) must_check;
+
+/* End a step that is not COMPLETED yet: STOPPED, FAILED or COMPLETED. */
+int batch_step_end(struct store *store, int64_t request_id, struct claim_token token,
+                   int64_t step_id, enum execution_state state, const char *message,
+                   struct err *err) must_check;
+
+/* A stop was seen: STARTED → STOPPING, execution and running step; no end time. */
+int batch_stopping(struct store *store, int64_t request_id, struct claim_token token,
+                   int64_t execution_id, struct err *err) must_check;
+
+/*
+ * Close execution (with any step still running) and request together. finish as
+ * for queue_finish; its execution_id must be this execution.
+ */
+int batch_finish(struct store *store, int64_t execution_id, enum execution_state state,
+                 const char *message, const struct finish_order *finish,
+                 struct err *err) must_check;
+
+struct step_execution {
+    int64_t id;
+    const char *name;
+    int ordinal;
+    enum execution_state state;
+    const char *effect;
+    struct step_point point;
+    int64_t started_at_us;
+    int64_t ended_at_us; /* 0 = not ended */
+    int64_t last_updated_us;
+    const char *message;
+};
+
+struct execution {
+    int64_t id;
+    int64_t instance_id;
+    int64_t instance_number;
+    const char *job;
+    int64_t request_id;
+    int64_t token;
+    enum execution_state state;
+    const char *params;
+    int64_t started_at_us;
+    int64_t ended_at_us;
+    int64_t last_updated_us;
+    const char *message;
+    struct step_execution *steps; /* by ordinal */
+    size_t n_steps;
+};
+
+/* -ERR_NOT_FOUND */
+int batch_execution_get(struct store *store, int64_t execution_id, struct arena *arena,
+                        struct execution *ret_execution, struct err *err) must_check;
+
+#endif
