@@ -7,7 +7,7 @@
 #ifndef LIVENESS_SEAT_H
 #define LIVENESS_SEAT_H
 
-#include "base/compiler.h"
+#include "base/fsio.h"
 
 struct err;
 
@@ -16,7 +16,7 @@ struct err;
 
 struct seat {
     char id[SEAT_ID_MAX + 1]; /* made once per state folder, or the configured name */
-    int lock_fd;              /* -1: not held */
+    struct lockfile lock;
 };
 
 /*
@@ -25,7 +25,12 @@ struct seat {
  */
 int seat_take(const char *state_folder, const char *name, struct seat *ret_seat,
               struct err *err) must_check;
-void seat_release(struct seat *seat); /* accepts NULL, all-zero after seat_init */
+void seat_release(struct seat *seat); /* accepts NULL */
+
+#define SEAT_INIT                                                                      \
+    {                                                                                  \
+        .lock = LOCKFILE_INIT                                                          \
+    }
 
 /* pid@hostname#128 random bits, new at every call. size ≥ WORKER_ID_MAX. */
 int worker_id_make(char *out, size_t size, struct err *err) must_check;

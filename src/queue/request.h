@@ -7,6 +7,7 @@
 #define QUEUE_REQUEST_H
 
 #include "base/compiler.h"
+#include "base/rand.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,8 +60,8 @@ enum request_place {
  * whose claim row is gone changes nothing.
  */
 struct claim_token {
-    int64_t number; /* grows store-wide */
-    int64_t nonce;  /* random; tells two stores' numbers apart after a failover */
+    int64_t number;               /* grows store-wide */
+    char nonce[RAND_HEX128_SIZE]; /* after a failover two claims may bear one number */
 };
 
 struct request_progress {
