@@ -58,12 +58,16 @@ const char *json_type_word(const json_t *json);
  * written as null. Doubles: the fewest digits that read back the same; NaN and
  * infinities are null.
  */
+#define JSON_OUT_DEPTH_MAX 128 /* room for a value of JSON_DEPTH_MAX in an envelope */
+
 struct json_out {
-    struct buf *buf;      /* not owned */
-    uint64_t has_members; /* one bit per level */
-    uint64_t in_object;   /* one bit per level */
+    struct buf *buf; /* not owned */
     int depth;
     bool after_key;
+    struct {
+        bool object; /* else array */
+        bool has_members;
+    } levels[JSON_OUT_DEPTH_MAX];
 };
 
 void json_out_init(struct json_out *out, struct buf *buf);

@@ -23,7 +23,7 @@ enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_LEVEL_COUNT };
 enum log_format { LOG_TEXT, LOG_JSON };
 
 #define LOG_FIELD_MAX 8192
-#define LOG_LINE_MAX  (256 * 1024)
+#define LOG_LINE_MAX  (1024 * 1024) /* longer ones count as lost */
 
 struct log {
     int fd;
