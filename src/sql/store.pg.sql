@@ -8,5 +8,5 @@ SELECT pg_advisory_xact_lock(hashtextextended('pawl.migrate', 0));
 -- name: store_open_ranges () -> (opened bigint)
 SELECT pawl.open_ranges() AS opened;
 
--- name: store_notify (channel text)
-SELECT pg_notify($1, '');
+-- name: store_notify (payload text, channels text[])
+SELECT pg_notify(channel, $1) FROM unnest(CAST($2 AS text[])) AS channel;

@@ -53,6 +53,8 @@ void store_closep(struct store **store);
 enum db_kind store_kind(const struct store *store);
 /* 32 hex digits, made when the store was. */
 const char *store_id(const struct store *store);
+/* The number of the schema before and after opening; 0: the database was empty. */
+void store_schema(const struct store *store, int *ret_before, int *ret_now);
 
 /*
  * The caller's work in a transaction. fn may run more than once (a conflict,
@@ -74,14 +76,16 @@ enum store_urgency {
  *
  * SQLite: one writer thread runs all callers that wait in one transaction, each
  * in a savepoint, with one fsync for all; fn therefore runs on that thread.
- * PostgreSQL: on the caller's thread; 40001 and 40P01 are tried again 3 times.
+ * PostgreSQL: on the caller's thread; 40001 and 40P01 are tried again 3 times, a
+ * connection lost before the commit once.
  */
 int store_write(struct store *store, enum store_urgency urgency, store_fn fn, void *arg,
                 struct err *err) must_check;
 
 /*
  * Run fn on a connection for reading, on the caller's thread. No transaction:
- * where several statements must see one state, fn begins one with DB_READ.
+ * where several statements must see one state, fn begins one with DB_READ. fn runs
+ * again when the connection turns out to be lost.
  */
 int store_read(struct store *store, store_fn fn, void *arg, struct err *err) must_check;
 
