@@ -44,20 +44,33 @@ struct rule {
     struct rule *items; /* list: of each item */
 };
 
-#define RULE_MAX_LENGTH 10000 /* default and ceiling of a string's max_length */
-#define RULE_MAX_ITEMS  10000 /* default and ceiling of a list's max_items */
+#define RULE_MAX_LENGTH INT64_C(10000) /* default and ceiling of max_length */
+#define RULE_MAX_ITEMS  INT64_C(10000) /* default and ceiling of max_items */
+
+/* A named value: the rule and what stands around it. */
+struct rule_field {
+    const char *title; /* NULL when none; borrowed like all texts here */
+    bool required;
+    bool confirm;           /* good for one request only: never inherited */
+    const json_t *fallback; /* the default; NULL when none. Keeps the rule. */
+    struct rule rule;
+};
 
 /* Called for each thing wrong with a rule: JSON pointer below it ("/max"), text. */
 typedef void (*rule_fault_fn)(void *arg, const char *pointer, const char *text);
 
 /*
- * Read a rule from JSON: {type, ...limits}. Keys named in also (count of them)
- * belong to the caller and are passed over; any other unknown key is a fault.
- * The JSON must outlive the rule. False if a fault was reported; the rule is
- * then only good for rule_release.
+ * Read {type, title, required, default, confirm, ...limits}. The JSON must
+ * outlive the field. False if a fault was reported; the field is then only good
+ * for rule_field_release.
  */
-bool rule_init(struct rule *rule, const json_t *json, const char *const *also,
-               size_t also_count, rule_fault_fn fault, void *arg) must_check;
+bool rule_field_init(struct rule_field *field, const json_t *json, rule_fault_fn fault,
+                     void *arg) must_check;
+void rule_field_release(struct rule_field *field);
+
+/* The rule alone: {type, ...limits}, any other key is a fault. */
+bool rule_init(struct rule *rule, const json_t *json, rule_fault_fn fault,
+               void *arg) must_check;
 void rule_release(struct rule *rule);
 
 /*

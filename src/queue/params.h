@@ -19,11 +19,7 @@ struct queue_job;
 
 struct param {
     const char *name;
-    const char *title; /* NULL when none */
-    bool required;
-    bool confirm; /* good for this request only: never inherited, never resumed */
-    struct rule rule;
-    json_t *fallback; /* the default; NULL when none. Borrowed from the definition. */
+    struct rule_field field; /* title, required, confirm, fallback, rule */
 };
 
 #define PARAMS_ERRORS_MAX 32
