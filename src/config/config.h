@@ -128,8 +128,7 @@ struct config_job {
 struct config {
     const char *path;   /* of the file, absolute */
     const char *folder; /* that holds it */
-    int64_t version;    /* config_version; 0 when not given */
-    int64_t mtime_us;   /* of the file: decides between equal versions */
+    int64_t version; /* config_version; not given: the file's time in ms since 1970 */
 
     struct {
         const char *url; /* for every role that has none of its own */
