@@ -175,6 +175,7 @@ CREATE TABLE pawl.active (
     key text PRIMARY KEY,
     request_id bigint NOT NULL
 );
+CREATE INDEX active_request ON pawl.active (request_id);
 
 CREATE TABLE pawl.idempotency (
     subject text NOT NULL,
@@ -254,6 +255,8 @@ CREATE TABLE pawl.execution (
     CHECK ((ended_at IS NULL) = (state IN ('STARTING', 'STARTED', 'STOPPING')))
 );
 CREATE UNIQUE INDEX execution_alive ON pawl.execution (instance_id)
+    WHERE state IN ('STARTING', 'STARTED', 'STOPPING');
+CREATE INDEX execution_alive_job ON pawl.execution (job)
     WHERE state IN ('STARTING', 'STARTED', 'STOPPING');
 CREATE INDEX execution_instance ON pawl.execution (instance_id, id);
 CREATE INDEX execution_job ON pawl.execution (job, id);

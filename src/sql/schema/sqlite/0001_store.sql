@@ -135,6 +135,7 @@ CREATE TABLE pawl.active (
     key text PRIMARY KEY,
     request_id integer NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX pawl.active_request ON active (request_id);
 
 CREATE TABLE pawl.idempotency (
     subject text NOT NULL,
@@ -201,6 +202,8 @@ CREATE TABLE pawl.execution (
     CHECK ((ended_at IS NULL) = (state IN ('STARTING', 'STARTED', 'STOPPING')))
 ) STRICT;
 CREATE UNIQUE INDEX pawl.execution_alive ON execution (instance_id)
+    WHERE state IN ('STARTING', 'STARTED', 'STOPPING');
+CREATE INDEX pawl.execution_alive_job ON execution (job)
     WHERE state IN ('STARTING', 'STARTED', 'STOPPING');
 CREATE INDEX pawl.execution_instance ON execution (instance_id, id);
 CREATE INDEX pawl.execution_job ON execution (job, id);
