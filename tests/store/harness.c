@@ -1,0 +1,270 @@
+/* Each test has a database of its own: a folder, or one made in the cluster given. */
+#include "tests/store/harness.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/fsio.h"
+#include "base/rand.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A table of one row stands for the clock on PostgreSQL. */
+static const char pg_clock[] =
+    "CREATE TABLE public.test_clock (now bigint NOT NULL);"
+    "INSERT INTO public.test_clock VALUES (0);"
+    "CREATE OR REPLACE FUNCTION pawl.pawl_now() RETURNS bigint LANGUAGE sql STABLE"
+    " AS 'SELECT now FROM public.test_clock';";
+
+static int64_t
+clock_now(void *arg)
+{
+    struct harness *h = (struct harness *)arg;
+
+    return __atomic_load_n(&h->now_us, __ATOMIC_SEQ_CST);
+}
+
+static const char *
+server_url(enum harness_kind kind)
+{
+    switch (kind) {
+    case HARNESS_SQLITE:
+        return NULL;
+    case HARNESS_PG:
+        return getenv("PAWL_TEST_PG");
+    case HARNESS_PGBOUNCER:
+        return getenv("PAWL_TEST_PG") ? getenv("PAWL_TEST_PGBOUNCER") : NULL;
+    }
+    return NULL;
+}
+
+static void
+admin(const char *sql)
+{
+    struct db_options options = {.url = getenv("PAWL_TEST_PG")};
+    scoped(db_closep) struct db *db = NULL;
+    struct err err = {0};
+
+    assert_ok(db_open(&options, &db, &err), &err);
+    assert_ok(db_script(db, sql, &err), &err);
+}
+
+/* url with another database name in place of its last part. */
+static void
+url_for(char *ret, size_t size, const char *url, const char *database)
+{
+    const char *slash = strrchr(url, '/');
+
+    assert_non_null(slash);
+    snprintf(ret, size, "%.*s/%s", (int)(slash - url), url, database);
+}
+
+static void
+make_database(struct harness *h)
+{
+    char sql[128];
+
+    snprintf(h->database, sizeof(h->database), "t_%016llx",
+             (unsigned long long)rand_u64());
+    snprintf(sql, sizeof(sql), "CREATE DATABASE %s TEMPLATE template0", h->database);
+    admin(sql);
+    url_for(h->url, sizeof(h->url), server_url(h->kind), h->database);
+    url_for(h->direct_url, sizeof(h->direct_url), getenv("PAWL_TEST_PG"), h->database);
+}
+
+static void
+make_folder(struct harness *h)
+{
+    const char *tmp = getenv("TMPDIR");
+
+    snprintf(h->folder, sizeof(h->folder), "%.40s/pawl-XXXXXX", tmp ? tmp : "/tmp");
+    assert_non_null(mkdtemp(h->folder));
+    snprintf(h->url, sizeof(h->url), "sqlite:%s/store.db", h->folder);
+    snprintf(h->direct_url, sizeof(h->direct_url), "%s", h->url);
+}
+
+static void
+open_beside(struct harness *h)
+{
+    struct db_options options = {.url = h->direct_url, .store = true};
+    struct err err = {0};
+
+    assert_ok(db_open(&options, &h->db, &err), &err);
+    if (h->kind == HARNESS_SQLITE)
+        assert_ok(db_sqlite_set_clock(h->db, clock_now, h, &err), &err);
+    else
+        assert_ok(db_script(h->db, pg_clock, &err), &err);
+}
+
+static void
+harness_open(struct harness *h)
+{
+    struct err err = {0};
+
+    if (h->kind == HARNESS_SQLITE)
+        make_folder(h);
+    else
+        make_database(h);
+    h->options = (struct store_options){
+        .url = h->url,
+        .migrate = true,
+        .role = "test",
+        .clock = clock_now,
+        .clock_arg = h,
+    };
+    h->now_us = HARNESS_NOW;
+    assert_ok(store_open(&h->options, &h->store, &err), &err);
+    open_beside(h);
+    harness_clock_set(h, HARNESS_NOW);
+}
+
+void
+harness_reopen(struct harness *h)
+{
+    struct err err = {0};
+
+    store_close(h->store);
+    h->store = NULL;
+    assert_ok(store_open(&h->options, &h->store, &err), &err);
+}
+
+int
+harness_setup(void **state)
+{
+    const struct harness_case *test = (const struct harness_case *)*state;
+    struct harness *h = xcalloc(1, sizeof(*h));
+
+    h->test = test;
+    h->kind = test->kind;
+    *state = h;
+    return 0;
+}
+
+void
+harness_run(void **state)
+{
+    struct harness *h = (struct harness *)*state;
+
+    if (h->kind != HARNESS_SQLITE && !server_url(h->kind))
+        skip();
+    harness_open(h);
+    h->test->fn(h);
+}
+
+int
+harness_teardown(void **state)
+{
+    struct harness *h = (struct harness *)*state;
+    char sql[128];
+
+    store_close(h->store);
+    db_close(h->db);
+    if (h->folder[0])
+        fs_remove_tree_quietly(h->folder);
+    if (h->database[0]) {
+        snprintf(sql, sizeof(sql), "DROP DATABASE %s WITH (FORCE)", h->database);
+        admin(sql);
+    }
+    free(h);
+    return 0;
+}
+
+void
+harness_clock_set(struct harness *h, int64_t now_us)
+{
+    __atomic_store_n(&h->now_us, now_us, __ATOMIC_SEQ_CST);
+    if (h->kind != HARNESS_SQLITE)
+        harness_sql(h, "UPDATE public.test_clock SET now = %lld", (long long)now_us);
+}
+
+void
+harness_clock_advance(struct harness *h, int64_t us)
+{
+    harness_clock_set(h, clock_now(h) + us);
+}
+
+/* --- looking and meddling --- */
+
+static void
+format(struct buf *buf, const char *fmt, va_list args)
+{
+    buf_init(buf, 0);
+    buf_vaddf(buf, fmt, args);
+}
+
+void
+harness_sql(struct harness *h, const char *fmt, ...)
+{
+    scoped(buf_release) struct buf text = {0};
+    struct err err = {0};
+    va_list args;
+
+    va_start(args, fmt);
+    format(&text, fmt, args);
+    va_end(args);
+    assert_ok(db_script(h->db, buf_str(&text), &err), &err);
+}
+
+/* The first row of the query; the caller ends rows. Returns whether there is one. */
+static bool
+first_row(struct harness *h, const char *text, struct db_rows *ret_rows)
+{
+    struct db_sql sql = {.name = "test", .text = text, .flags = DB_ONCE};
+    struct err err = {0};
+    int r;
+
+    assert_ok(db_query(h->db, &sql, NULL, 0, ret_rows, &err), &err);
+    r = db_next(ret_rows, &err);
+    assert_ok(r, &err);
+    return r > 0;
+}
+
+int64_t
+harness_i64(struct harness *h, const char *fmt, ...)
+{
+    scoped(buf_release) struct buf text = {0};
+    scoped(db_rows_end) struct db_rows rows = {0};
+    va_list args;
+
+    va_start(args, fmt);
+    format(&text, fmt, args);
+    va_end(args);
+    if (!first_row(h, buf_str(&text), &rows))
+        fail_msg("no row: %s", buf_str(&text));
+    return db_i64(&rows, 0);
+}
+
+char *
+harness_text(struct harness *h, const char *fmt, ...)
+{
+    scoped(buf_release) struct buf text = {0};
+    scoped(db_rows_end) struct db_rows rows = {0};
+    va_list args;
+
+    va_start(args, fmt);
+    format(&text, fmt, args);
+    va_end(args);
+    if (!first_row(h, buf_str(&text), &rows) || db_is_null(&rows, 0))
+        return NULL;
+    return xstrdup(db_text(&rows, 0));
+}
+
+int
+harness_write(struct harness *h, store_fn fn, void *arg)
+{
+    struct err err = {0};
+    int r = store_write(h->store, STORE_NORMAL, fn, arg, &err);
+
+    assert_ok(r, &err);
+    return r;
+}
+
+int
+harness_read(struct harness *h, store_fn fn, void *arg)
+{
+    struct err err = {0};
+    int r = store_read(h->store, fn, arg, &err);
+
+    assert_ok(r, &err);
+    return r;
+}
