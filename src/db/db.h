@@ -4,8 +4,23 @@
  * one thread at a time; only db_cancel may be called from another. db/pool.h
  * shares connections between threads, db/driver.h is for who writes a driver.
  *
- * After ERR_STORE, and after ERR_COMMIT_UNKNOWN, look at db_usable: a lost
- * connection never comes back, close it and open another.
+ * Failures carry one code for both databases, and in err.detail the SQLSTATE or the
+ * name of SQLite's extended code:
+ *
+ *      ERR_DB_CONFLICT     serialization, deadlock: run the transaction again
+ *      ERR_DB_CONSTRAINT   unique, foreign key, check, not null
+ *      ERR_STORE_BUSY      a lock was not to be had in time
+ *      ERR_STORE           the store cannot be reached or read (a user's
+ *                          database: ERR_CONNECT)
+ *      ERR_COMMIT_UNKNOWN  the answer to COMMIT was lost: done or not, look
+ *      ERR_TIMEOUT         statement timeout, or db_cancel
+ *      ERR_DISK_FULL       at the database
+ *      ERR_CONFIG          a URL or setting that cannot do, with the remedy
+ *      ERR_DB              the rest: syntax, rights, bad values
+ *
+ * After a failure look at db_usable: a lost connection never comes back, close it
+ * and open another. Inside a transaction a failure leaves only db_tx_end or
+ * db_rollback_to, on SQLite too.
  */
 #ifndef DB_DB_H
 #define DB_DB_H
@@ -31,9 +46,10 @@ struct db_options {
     /* sqlite:./path, sqlite:/abs/path, sqlite::memory:, postgresql://…, postgres://… */
     const char *url;
     bool read_only;
-    bool store;             /* our own store: durable settings are set and read back */
-    bool allow_network_fs;  /* SQLite store on NFS, SMB, FUSE: refused without */
-    int connect_timeout_ms; /* 0 = 10 s */
+    bool store;  /* our own store: durable settings are set and read back */
+    bool create; /* SQLite: make the file if it is missing; a store always does */
+    bool allow_network_fs;    /* SQLite store on NFS, SMB, FUSE: refused without */
+    int connect_timeout_ms;   /* 0 = 10 s */
     int statement_timeout_ms; /* 0 = none; PostgreSQL, direct connections */
     int lock_timeout_ms;      /* 0 = none; on SQLite the busy timeout, 0 = 5 s */
     const char *app_name;     /* NULL = "pawl" */
@@ -43,10 +59,6 @@ struct db_options {
     size_t n_session_settings;
 };
 
-/*
- * Connect. Errors: ERR_CONFIG for a URL or a setting that cannot do (with the
- * remedy), ERR_STORE when the server is not there now.
- */
 int db_open(const struct db_options *options, struct db **ret_db,
             struct err *err) must_check;
 void db_close(struct db *db);   /* accepts NULL; ends an open transaction by rollback */
@@ -54,11 +66,11 @@ void db_closep(struct db **db); /* for scoped() */
 
 enum db_kind db_kind(const struct db *db);
 bool db_usable(const struct db *db); /* false once the connection is lost */
-bool
-db_pooled(const struct db *db); /* behind PgBouncer or the like: no session state */
+/* Behind PgBouncer or the like: there is no session state. */
+bool db_pooled(const struct db *db);
 bool db_in_tx(const struct db *db);
 
-/* One round trip: is the other end alive? -ERR_STORE when not. */
+/* One round trip: is the other end alive? */
 int db_ping(struct db *db, struct err *err) must_check;
 
 /* Stop what the connection is doing; the running call fails with ERR_TIMEOUT
@@ -75,7 +87,8 @@ const char *db_url_masked(const char *url, char *out, size_t size);
 
 enum db_sql_flags {
     DB_STREAM = 1, /* PostgreSQL: row by row in constant memory; nothing else may run
-                    * on the connection until db_rows_end */
+                    * on the connection until db_rows_end, which stops the query if
+                    * rows are left, and with it a transaction around it */
     DB_ONCE = 2,   /* not worth a place among the prepared statements */
 };
 
@@ -100,6 +113,9 @@ int db_exec(struct db *db, const struct db_sql *sql, const struct db_value *para
 
 /* Rows touched by the last db_exec, or by a db_query read to its end. */
 int64_t db_changes(const struct db *db);
+
+/* Was this ERR_DB_CONSTRAINT about a unique or primary key? */
+bool db_is_duplicate(const struct err *err);
 
 /* Several statements separated by semicolons, without parameters: schema files.
  * No transaction of its own. */

@@ -7,6 +7,7 @@
 #ifndef DB_DRIVER_H
 #define DB_DRIVER_H
 
+#include "base/err.h"
 #include "db/db.h"
 
 struct db_driver;
@@ -16,8 +17,12 @@ struct db {
     enum db_kind kind;
     bool usable; /* cleared by the driver when the connection is lost */
     bool pooled;
-    bool in_tx;      /* kept by the facade */
+    bool store;      /* our own: says which code a lost connection gets */
     int64_t changes; /* set by the driver */
+    /* Kept by the facade: */
+    bool in_tx;
+    bool tx_failed; /* only a rollback is possible */
+    enum db_mode mode;
 };
 
 /* One row more here is one row more in each driver; all are required. Functions
@@ -70,5 +75,16 @@ int db_open_pg(const struct db_options *options, struct db **ret_db,
 
 /* The text of sql for this kind of database. */
 const char *db_sql_text(const struct db_sql *sql, enum db_kind kind);
+
+/* ERR_STORE for our store, ERR_CONNECT for a user's database. */
+enum err_code db_lost_code(const struct db *db);
+
+/* err_set with err->detail. */
+int db_fail(struct err *err, enum err_code code, const char *detail, const char *fmt,
+            ...) printf_like(4, 5);
+
+/* " (line 2, column 7)" for a byte offset in text, "" for none (offset < 0). */
+#define DB_PLACE_SIZE 48
+void db_place(const char *text, long offset, char ret[DB_PLACE_SIZE]);
 
 #endif

@@ -1,0 +1,129 @@
+/* What a SQLSTATE means to callers. */
+#include "db/pg.h"
+
+#include "base/err.h"
+
+#include <stdio.h>
+
+struct state_row {
+    const char *start; /* of the SQLSTATE; the first that fits decides */
+    enum err_code code;
+    const char *remedy;
+};
+
+/* ERR_NONE stands for "lost": ERR_STORE or ERR_CONNECT. */
+static const struct state_row state_rows[] = {
+    {"40001", ERR_DB_CONFLICT, ""},
+    {"40P01", ERR_DB_CONFLICT, ""},
+    {"23", ERR_DB_CONSTRAINT, ""},
+    {"55P03", ERR_STORE_BUSY, ""},
+    {"57014", ERR_TIMEOUT, ""},
+    {"57P", ERR_NONE, ""},
+    {"08", ERR_NONE, ""},
+    {"53100", ERR_DISK_FULL, "; free some disk space on the database server"},
+    {"53300", ERR_NONE, "; raise max_connections, or use fewer connections"},
+    {"53", ERR_NONE, ""},
+    {"58", ERR_NONE, ""},
+    {"42501", ERR_DB, "; GRANT the right to this role, or use another"},
+    {"54000", ERR_TOO_LARGE, ""},
+};
+
+static const struct state_row *
+row_of(const char *state)
+{
+    static const struct state_row other = {"", ERR_DB, ""};
+
+    for (size_t i = 0; i < array_len(state_rows); i++) {
+        const char *start = state_rows[i].start;
+
+        if (strncmp(state, start, strlen(start)) == 0)
+            return &state_rows[i];
+    }
+    return &other;
+}
+
+const char *
+pg_sqlstate(const PGresult *res)
+{
+    const char *state = res ? PQresultErrorField(res, PG_DIAG_SQLSTATE) : NULL;
+
+    return state ? state : "";
+}
+
+/* PostgreSQL counts characters from 1, places are told from bytes. */
+static long
+offset_of(const char *text, const char *position)
+{
+    long left = position ? strtol(position, NULL, 10) - 1 : -1;
+    const char *p = text;
+
+    if (left < 0)
+        return -1;
+    for (; *p && left > 0; left--) {
+        do
+            p++;
+        while ((*p & 0xc0) == 0x80);
+    }
+    return p - text;
+}
+
+static int
+lost(struct pg_db *pg, const char *what, struct err *err)
+{
+    char reason[400];
+    size_t len;
+
+    snprintf(reason, sizeof(reason), "%s", PQerrorMessage(pg->conn));
+    for (len = strlen(reason); len > 0 && reason[len - 1] == '\n'; len--)
+        reason[len - 1] = '\0';
+    return db_fail(err, db_lost_code(&pg->base), "08006", "%s: %s", what,
+                   len ? reason : "the server gave no answer");
+}
+
+/* A server that lost its primacy: our store must look for the new one. */
+static bool
+is_demoted(const struct pg_db *pg, const char *state)
+{
+    return pg->base.store && strcmp(state, "25006") == 0 &&
+           !(pg->base.in_tx && pg->base.mode == DB_READ);
+}
+
+int
+pg_fail(struct pg_db *pg, const char *what, const char *text, const PGresult *res,
+        struct err *err)
+{
+    const char *state = pg_sqlstate(res);
+    const struct state_row *row = row_of(state);
+    const char *message = res ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+    const char *hint = res ? PQresultErrorField(res, PG_DIAG_MESSAGE_HINT) : NULL;
+    enum err_code code = row->code == ERR_NONE ? db_lost_code(&pg->base) : row->code;
+    char place[DB_PLACE_SIZE] = "";
+
+    if (PQstatus(pg->conn) != CONNECTION_OK)
+        pg->base.usable = false;
+    if (!*state && pg->base.usable && res && PQresultStatus(res) <= PGRES_TUPLES_OK)
+        return db_fail(err, ERR_DB, "", "%s: the server answered something else", what);
+    if (!*state)
+        return lost(pg, what, err);
+    if (is_demoted(pg, state)) {
+        pg->base.usable = false;
+        code = ERR_STORE;
+    }
+    if (text)
+        db_place(text,
+                 offset_of(text, PQresultErrorField(res, PG_DIAG_STATEMENT_POSITION)),
+                 place);
+    return db_fail(err, code, state, "%s: %s%s%s%s%s", what,
+                   message ? message : "failed", place, hint ? ": " : "",
+                   hint ? hint : "", row->remedy);
+}
+
+int
+pg_check_free(const struct pg_db *pg, const char *what, struct err *err)
+{
+    if (!pg->stream)
+        return 0;
+    return err_set(err, ERR_INTERNAL,
+                   "%s: the rows of %s are still being read on this connection", what,
+                   pg->stream->name);
+}

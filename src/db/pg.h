@@ -1,0 +1,105 @@
+/* Shared by the files of the PostgreSQL driver; nobody else includes this. */
+#ifndef DB_PG_H
+#define DB_PG_H
+
+#include "base/buf.h"
+#include "db/cache.h"
+#include "db/driver.h"
+
+#include <libpq-fe.h>
+
+struct pg_cursor;
+
+struct pg_db {
+    struct db base;
+    PGconn *conn;
+    PGcancel *cancel;          /* made at the start: another thread may use it */
+    struct stmt_cache cache;   /* of struct pg_stmt; unused behind a pooler */
+    unsigned long stmt_number; /* the last name given: "pawl_7" */
+    struct pg_cursor *stream;  /* has the connection for itself */
+};
+
+/* A named statement on the server. */
+struct pg_stmt {
+    struct cache_entry entry;
+    char name[32];
+};
+
+struct pg_cursor {
+    PGresult *res;
+    char name[64]; /* of the statement: for messages */
+    char *text;    /* of a stream: for places in messages */
+    int row;       /* current row in res; -1 before the first */
+    bool stream;
+    bool row_waits; /* of a stream: res holds a row that next has not given yet */
+    bool finished;  /* of a stream: the server has nothing more to say */
+    void **bytes;   /* decoded bytea cells of the current row, one per column */
+    size_t *lens;
+};
+
+/* Parameters in libpq's shape. */
+struct pg_params {
+    int count;
+    const char *values[UINT8_MAX];
+    int lens[UINT8_MAX];
+    int formats[UINT8_MAX];
+    struct buf text; /* what had to be spelled out */
+};
+
+static inline struct pg_db *
+pg_of(struct db *db)
+{
+    return container_of(db, struct pg_db, base);
+}
+
+/* Failure of res (may be NULL: the connection's). Marks a lost connection. */
+int pg_fail(struct pg_db *pg, const char *what, const char *text, const PGresult *res,
+            struct err *err);
+/* The SQLSTATE of res, "" when it has none. */
+const char *pg_sqlstate(const PGresult *res);
+/* Nothing may run while a stream has the connection. */
+int pg_check_free(const struct pg_db *pg, const char *what, struct err *err) must_check;
+/* Drop what is left of a stream, stopping the server if it takes long. */
+void pg_stream_stop(struct pg_db *pg);
+
+void pg_params_release(struct pg_params *params);
+int pg_params_init(struct pg_params *params, const char *what,
+                   const struct db_value *values, size_t count,
+                   struct err *err) must_check;
+
+/* Statements (db_pg_run.c). */
+int pg_exec(struct db *db, const struct db_sql *sql, const struct db_value *params,
+            size_t count, struct err *err) must_check;
+int pg_script(struct db *db, const char *text, struct err *err) must_check;
+int pg_query(struct db *db, const struct db_sql *sql, const struct db_value *params,
+             size_t count, void **ret_cursor, struct err *err) must_check;
+int pg_describe(struct db *db, const struct db_sql *sql, void **ret_cursor,
+                struct err *err) must_check;
+int pg_next(struct db *db, void *cursor, struct err *err) must_check;
+void pg_end(struct db *db, void *cursor);
+
+/* Cells (db_pg_cell.c). */
+int pg_param_count(struct db *db, void *cursor);
+int pg_column_count(struct db *db, void *cursor);
+const char *pg_column_name(struct db *db, void *cursor, int column);
+enum db_type pg_column_type(struct db *db, void *cursor, int column);
+struct db_value pg_cell(struct db *db, void *cursor, int column);
+const char *pg_cell_text(struct db *db, void *cursor, int column, size_t *ret_len);
+void pg_forget_bytes(struct pg_cursor *cursor);
+
+/* COPY (db_pg_copy.c). */
+int pg_copy_begin(struct db *db, const char *table, const char *const *columns,
+                  size_t n_columns, void **ret_state, struct err *err) must_check;
+int pg_copy_row(struct db *db, void *state, const struct db_value *values,
+                size_t n_columns, struct err *err) must_check;
+int pg_copy_end(struct db *db, void *state, struct err *err) must_check;
+void pg_copy_abort(struct db *db, void *state);
+
+/* LISTEN, cancel (db_pg_listen.c). */
+void pg_cancel(struct db *db);
+int pg_listen(struct db *db, const char *channel, struct err *err) must_check;
+int pg_notify_fd(const struct db *db);
+int pg_notifications(struct db *db, db_notify_fn notify, void *arg,
+                     struct err *err) must_check;
+
+#endif
