@@ -22,7 +22,6 @@ struct facts {
     bool coding; /* Transfer-Encoding */
     bool foreign_coding;
     bool says_close;
-    bool says_keep_alive;
 };
 
 typedef struct verdict (*field_fn)(struct http_parser *parser, struct facts *facts,
@@ -113,8 +112,6 @@ judge_connection(struct http_parser *parser, struct facts *facts, const char *va
         len = strcspn(value, ", \t");
         if (len == 5 && strncasecmp(value, "close", len) == 0)
             facts->says_close = true;
-        if (len == 10 && strncasecmp(value, "keep-alive", len) == 0)
-            facts->says_keep_alive = true;
         value += len;
     }
     return fine;
