@@ -253,8 +253,10 @@ feed(struct http_conn *conn, const char *data, size_t len)
 {
     size_t all = len;
 
-    if (conn->req == NULL)
+    if (conn->req == NULL) {
         conn->req = http_request_new(conn);
+        http_conn_wait(conn, WAIT_NONE); /* its time runs from this first byte */
+    }
     for (;;) {
         struct http_parser *parser = &conn->req->parser;
         size_t used;

@@ -231,7 +231,7 @@ http_server_listen_tcp(struct http_server *server, const char *text, int port,
                        int *ret_port, struct err *err)
 {
     union address address;
-    socklen_t size;
+    socklen_t size = 0;
     int one = 1;
     int fd, r;
 

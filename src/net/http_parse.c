@@ -20,12 +20,12 @@ enum state {
     IN_TARGET,
     IN_VERSION,
     AT_LINE_LF, /* after the CR of the request line */
-    AT_FIELD, /* first byte of a header line */
+    AT_FIELD,   /* first byte of a header line */
     IN_NAME,
     BEFORE_VALUE,
     IN_VALUE,
     AT_FIELD_LF,
-    AT_END_LF, /* after the CR of the empty line */
+    AT_END_LF,  /* after the CR of the empty line */
     HEAD_GIVEN, /* HEAD was returned, body_max may have been set */
     IN_BODY,
     AT_CHUNK, /* first digit of a chunk size */

@@ -52,8 +52,8 @@ send_memory(int fd, struct http_out *out)
         ssize_t n;
 
         if (out->sent < out->head.len)
-            parts[message.msg_iovlen++] = (struct iovec){
-                out->head.data + out->sent, out->head.len - out->sent};
+            parts[message.msg_iovlen++] =
+                (struct iovec){out->head.data + out->sent, out->head.len - out->sent};
         if (out->data_len > 0) {
             size_t from = out->sent > out->head.len ? out->sent - out->head.len : 0;
 

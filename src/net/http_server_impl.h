@@ -45,7 +45,7 @@ struct http_out {
     const char *data; /* body.data or fixed memory; NULL: none */
     size_t data_len;
     size_t sent; /* of head and data together */
-    int fd; /* -1: none */
+    int fd;      /* -1: none */
     int64_t offset;
     int64_t left;
     bool close; /* close the connection behind it */
@@ -53,7 +53,7 @@ struct http_out {
 
 struct http_request {
     struct http_server *server;
-    struct http_conn *conn; /* [lock] NULL: no longer joined; set by the loop only */
+    struct http_conn *conn;    /* [lock] NULL: no longer joined; set by the loop only */
     struct http_request *next; /* in the done list or the pool's queue */
     struct arena arena;
     struct http_parser parser;
@@ -70,17 +70,17 @@ struct http_request {
     bool body_pending; /* not all of the body was read: the connection must close */
 
     http_gone_fn on_gone; /* [lock] */
-    void *gone_arg; /* [lock] */
-    bool telling; /* [lock] on_gone is running */
-    bool peer_closed; /* [lock] */
-    bool released; /* [lock] the handler's side has let go, or never had it */
-    bool queued; /* [lock] in the done list */
+    void *gone_arg;       /* [lock] */
+    bool telling;         /* [lock] on_gone is running */
+    bool peer_closed;     /* [lock] */
+    bool released;        /* [lock] the handler's side has let go, or never had it */
+    bool queued;          /* [lock] in the done list */
 
     bool streaming; /* set before the handler's side lets the loop see it */
     bool chunked_reply;
     struct buf queue; /* [lock] stream bytes not yet taken by the loop */
-    bool cut; /* [lock] too slow: close */
-    bool finishing; /* [lock] the server ends the stream */
+    bool cut;         /* [lock] too slow: close */
+    bool finishing;   /* [lock] the server ends the stream */
     const char *farewell;
 
     struct http_out out;
@@ -88,7 +88,7 @@ struct http_request {
 
 enum conn_state {
     CONN_READING, /* idle when it has no req */
-    CONN_BUSY, /* the request is with a handler */
+    CONN_BUSY,    /* the request is with a handler */
     CONN_WRITING,
     CONN_STREAMING,
     CONN_LINGERING, /* answered; waits for the client to close */
@@ -159,10 +159,10 @@ struct http_server {
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    pthread_t teller; /* [lock] who runs an on_gone */
+    pthread_t teller;               /* [lock] who runs an on_gone */
     struct http_request *done_head; /* [lock] */
     struct http_request *done_tail; /* [lock] */
-    int live; /* [lock] requests not yet freed */
+    int live;                       /* [lock] requests not yet freed */
 };
 
 /* http_listen.c */
@@ -192,10 +192,10 @@ int http_request_open(struct http_request *req, struct err *err) must_check;
 /* http_respond.c */
 void http_refuse(struct http_request *req, int status, const char *reason);
 void http_request_hand_out(struct http_request *req);
-bool http_request_take_back(struct http_request *req); /* false: answered already */
+bool http_request_take_back(struct http_request *req);   /* false: answered already */
 bool http_request_peer_closed(struct http_request *req); /* true: it asked to know */
-void http_request_left(struct http_request *req); /* the connection goes */
-void http_stream_finish(struct http_request *req); /* the server drains */
+void http_request_left(struct http_request *req);        /* the connection goes */
+void http_stream_finish(struct http_request *req);       /* the server drains */
 
 /* The next one with news for its connection; NULL: none. Frees what lost its own. */
 struct http_request *http_done_take(struct http_server *server);

@@ -36,6 +36,15 @@ escaped_byte(const char *text, size_t len)
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
+/* A query value may be a text of several lines; a path may not. */
+static bool
+is_refused_control(int byte, bool in_query)
+{
+    if (byte == '\t' || byte == '\n' || byte == '\r')
+        return !in_query;
+    return byte < 0x20 || byte == 0x7f;
+}
+
 int
 http_uri_decode(struct arena *arena, const char *text, size_t len, bool plus_is_space,
                 char **ret_text, struct err *err)
@@ -56,8 +65,7 @@ http_uri_decode(struct arena *arena, const char *text, size_t len, bool plus_is_
                                "hexadecimal digits (a percent sign itself is %%25).");
             i += 2;
         }
-        if ((byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') ||
-            byte == 0x7f)
+        if (is_refused_control(byte, plus_is_space))
             return err_set(err, ERR_INVALID,
                            "The URL holds the control character %%%02X.",
                            (unsigned)byte);
