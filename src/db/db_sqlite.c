@@ -205,6 +205,8 @@ set_store(struct sqlite_db *sl, bool read_only, bool in_memory, struct err *err)
         if (r < 0)
             return r;
     }
+    /* Statements say pawl.request on both databases. */
+    sqlite3_db_config(sl->conn, SQLITE_DBCONFIG_MAINDBNAME, "pawl");
     sqlite3_limit(sl->conn, SQLITE_LIMIT_LENGTH, 256 << 20);
     sqlite3_limit(sl->conn, SQLITE_LIMIT_SQL_LENGTH, 1 << 20);
     sqlite3_limit(sl->conn, SQLITE_LIMIT_ATTACHED, 1); /* VACUUM takes one */

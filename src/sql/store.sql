@@ -12,8 +12,8 @@ SELECT store_id, created_at FROM pawl.store;
 
 -- name: store_identity_make (store_id text)
 -- The first one stays.
-INSERT INTO pawl.store (only, store_id, created_at) VALUES (1, $1, pawl_now())
-ON CONFLICT (only) DO NOTHING;
+INSERT INTO pawl.store (singleton, store_id, created_at) VALUES (1, $1, pawl_now())
+ON CONFLICT (singleton) DO NOTHING;
 
 -- name: store_migration_newest () -> (number bigint, name text)
 SELECT number, name FROM pawl.migration ORDER BY number DESC LIMIT 1;

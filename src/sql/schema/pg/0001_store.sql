@@ -23,7 +23,7 @@ CREATE TABLE pawl.migration (
 );
 
 CREATE TABLE pawl.store (
-    only smallint PRIMARY KEY DEFAULT 1 CHECK (only = 1),
+    singleton smallint PRIMARY KEY DEFAULT 1 CHECK (singleton = 1),
     store_id text NOT NULL,             -- 32 hex digits, made once
     created_at bigint NOT NULL
 );
@@ -97,8 +97,9 @@ BEGIN
         FOREACH parent IN ARRAY ARRAY['request', 'outcome'] LOOP
             CONTINUE WHEN to_regclass(format('pawl.%s_r%s', parent, n)) IS NOT NULL;
             BEGIN
-                EXECUTE format('CREATE TABLE pawl.%s_r%s PARTITION OF pawl.%1$s '
-                    'FOR VALUES FROM (%s) TO (%s)', parent, n, n * size, (n + 1) * size);
+                EXECUTE format('CREATE TABLE pawl.%1$s_r%2$s PARTITION OF pawl.%1$s '
+                    'FOR VALUES FROM (%3$s) TO (%4$s)',
+                    parent, n, n * size, (n + 1) * size);
                 opened := opened + 1;
             EXCEPTION WHEN check_violation THEN
                 NULL; -- rows of that range are in the rest already and stay there

@@ -10,7 +10,7 @@ CREATE TABLE pawl.migration (
 ) STRICT;
 
 CREATE TABLE pawl.store (
-    only integer PRIMARY KEY DEFAULT 1 CHECK (only = 1),
+    singleton integer PRIMARY KEY DEFAULT 1 CHECK (singleton = 1),
     store_id text NOT NULL,             -- 32 hex digits, made once
     created_at integer NOT NULL
 ) STRICT;
