@@ -197,6 +197,7 @@ arena_printf(struct arena *arena, const char *fmt, ...)
     char *text;
     int len;
 
+    assert(fmt); /* gcc 12 under sanitizers fears a NULL here */
     va_start(args, fmt);
     len = vsnprintf(NULL, 0, fmt, args);
     va_end(args);

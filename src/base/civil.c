@@ -23,6 +23,15 @@ floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
+/* The part of the day; days * US_PER_DAY could overflow at the ends of int64. */
+static int64_t
+rest_of_day_us(int64_t us)
+{
+    int64_t rest = us % US_PER_DAY;
+
+    return rest < 0 ? rest + US_PER_DAY : rest;
+}
+
 bool
 civil_is_leap(int year)
 {
@@ -93,7 +102,7 @@ void
 civil_from_us(int64_t us, struct civil *ret)
 {
     int64_t days = floor_div(us, US_PER_DAY);
-    int64_t rest = us - days * US_PER_DAY;
+    int64_t rest = rest_of_day_us(us);
 
     civil_from_days(days, &ret->year, &ret->month, &ret->day);
     ret->hour = (int)(rest / US_PER_HOUR);
@@ -288,7 +297,6 @@ civil_excel_time(int64_t us, double *ret_serial)
 
     if (!civil_excel_date(days, &serial))
         return false;
-    *ret_serial =
-        (double)serial + (double)(us - days * US_PER_DAY) / (double)US_PER_DAY;
+    *ret_serial = (double)serial + (double)rest_of_day_us(us) / (double)US_PER_DAY;
     return true;
 }
