@@ -220,6 +220,17 @@ check_tx(const struct sqlite_db *sl, const char *name, struct err *err)
     return 0;
 }
 
+/* PostgreSQL refuses a write in a read transaction, so it is refused here. */
+static int
+check_mode(const struct sqlite_db *sl, const struct sqlite_stmt *stmt, struct err *err)
+{
+    if (!sl->base.in_tx || sl->base.mode != DB_READ ||
+        sqlite3_stmt_readonly(stmt->stmt))
+        return 0;
+    return db_fail(err, ERR_DB, "25006", "%s: writes in a read-only transaction",
+                   stmt->name);
+}
+
 static void
 count_changes(struct sqlite_db *sl, int64_t total_before)
 {
@@ -242,7 +253,9 @@ sqlite_exec(struct db *db, const struct db_sql *sql, const struct db_value *para
         r = acquire(sl, sql, &stmt, err);
     if (r < 0)
         return r;
-    r = bind_all(sl, stmt, params, count, false, err);
+    r = check_mode(sl, stmt, err);
+    if (r == 0)
+        r = bind_all(sl, stmt, params, count, false, err);
     if (r == 0) {
         do
             rc = sqlite3_step(stmt->stmt);
@@ -269,7 +282,9 @@ sqlite_query(struct db *db, const struct db_sql *sql, const struct db_value *par
         r = acquire(sl, sql, &stmt, err);
     if (r < 0)
         return r;
-    r = bind_all(sl, stmt, params, count, true, err);
+    r = check_mode(sl, stmt, err);
+    if (r == 0)
+        r = bind_all(sl, stmt, params, count, true, err);
     if (r < 0) {
         release(stmt);
         return r;
