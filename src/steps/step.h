@@ -74,8 +74,8 @@ struct step_ctx {
 
 /* A row of the table in steps.c. */
 struct step_type {
-    const char *name; /* the key that makes a step of this type: chunk has `read` */
-    const char *key;
+    const char *name;
+    const char *key; /* the key that makes a step one of this type */
     const char *help;
     int (*validate)(const json_t *def, struct err *err);
     int (*run)(struct step_ctx *ctx, struct step_result *ret_result, struct err *err);

@@ -1,0 +1,251 @@
+/*
+ * To add a reader or a writer: its file, a table of its options, and a row here.
+ * Help and documentation are derived from these tables.
+ */
+#include "io/formats.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/strs.h"
+#include "io/option.h"
+#include "io/read_csv.h"
+#include "io/read_sql.h"
+#include "io/template.h"
+#include "io/write_csv.h"
+#include "io/write_jsonl.h"
+#include "io/write_sql.h"
+#include "io/write_xlsx.h"
+
+#include <string.h>
+
+/* clang-format off */
+static const struct io_option read_sql_options[] = {
+    {"sql", IO_OPTION_TEXT, true, NULL, "a SELECT; :name is bound from the parameters"},
+    {"database", IO_OPTION_TEXT, false, NULL, "name under databases; default main, the store's own"},
+    {"restart", IO_OPTION_WORD, false, "position requery", "how it goes on after a stop"},
+};
+
+static const struct io_option read_csv_options[] = {
+    {"csv", IO_OPTION_TEXT, true, NULL, "path of the file; {name} from the parameters"},
+    {"columns", IO_OPTION_TYPES, false, NULL, "types of columns, or names when there is no head line"},
+    {"delimiter", IO_OPTION_CHAR, false, NULL, "default ,"},
+    {"header", IO_OPTION_BOOL, false, NULL, "is there a head line? default true"},
+    {"empty", IO_OPTION_WORD, false, "null text", "what a field with nothing in it is; default null"},
+};
+
+/* Keys that all file writers have stand first in each. */
+#define FILE_OPTIONS \
+    {"file", IO_OPTION_TEXT, true, NULL, "name of the result; {name} from the parameters"}, \
+    {"format", IO_OPTION_TEXT, false, NULL, "xlsx, csv, jsonl; default: the file's extension"}
+
+static const struct io_option write_csv_options[] = {
+    FILE_OPTIONS,
+    {"delimiter", IO_OPTION_CHAR, false, NULL, "default ,"},
+    {"bom", IO_OPTION_BOOL, false, NULL, "begin with a byte order mark, as Excel likes it"},
+    {"raw", IO_OPTION_BOOL, false, NULL, "leave texts that look like formulas as they are"},
+};
+
+static const struct io_option write_jsonl_options[] = {
+    FILE_OPTIONS,
+};
+
+static const struct io_option write_xlsx_options[] = {
+    FILE_OPTIONS,
+    {"sheet", IO_OPTION_TEXT, false, NULL, "name of the sheets; default Sheet1, Sheet2 …"},
+    {"autofilter", IO_OPTION_BOOL, false, NULL, "filter buttons in the head row"},
+    {"compressor", IO_OPTION_WORD, false, "normal fast small", "speed against size"},
+};
+
+/* When the format is known only at run time: what any of them may have. */
+static const struct io_option write_any_file_options[] = {
+    FILE_OPTIONS,
+    {"delimiter", IO_OPTION_CHAR, false, NULL, "of csv"},
+    {"bom", IO_OPTION_BOOL, false, NULL, "of csv"},
+    {"raw", IO_OPTION_BOOL, false, NULL, "of csv"},
+    {"sheet", IO_OPTION_TEXT, false, NULL, "of xlsx"},
+    {"autofilter", IO_OPTION_BOOL, false, NULL, "of xlsx"},
+    {"compressor", IO_OPTION_WORD, false, "normal fast small", "of xlsx"},
+};
+
+static const struct io_option write_sql_options[] = {
+    {"database", IO_OPTION_TEXT, true, NULL, "name under databases; main is the store's own"},
+    {"table", IO_OPTION_TEXT, false, NULL, "table to write to; columns by name"},
+    {"rows", IO_OPTION_TEXT, false, NULL, "statement for each row, with :column"},
+    {"mode", IO_OPTION_WORD, false, "insert upsert", "default insert"},
+    {"key", IO_OPTION_LIST, false, NULL, "columns of the key an upsert goes by"},
+};
+
+#define OPTIONS(table) table, array_len(table)
+
+static const struct reader_kind readers[] = {
+    {"sql", "rows of a SELECT", OPTIONS(read_sql_options), read_sql_new},
+    {"csv", "records of a CSV file", OPTIONS(read_csv_options), read_csv_new},
+};
+
+static const struct writer_kind writers[] = {
+    {"xlsx", "Excel workbook", OPTIONS(write_xlsx_options),
+     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", 10000, write_xlsx_new},
+    {"csv", "CSV, RFC 4180", OPTIONS(write_csv_options), "text/csv; charset=utf-8", 10000, write_csv_new},
+    {"jsonl", "JSON, an object a line", OPTIONS(write_jsonl_options), "application/jsonl", 10000, write_jsonl_new},
+    {"sql", "rows of a table", OPTIONS(write_sql_options), NULL, 1000, write_sql_new},
+};
+/* clang-format on */
+
+const struct reader_kind *
+format_readers(size_t *ret_count)
+{
+    *ret_count = array_len(readers);
+    return readers;
+}
+
+const struct writer_kind *
+format_writers(size_t *ret_count)
+{
+    *ret_count = array_len(writers);
+    return writers;
+}
+
+int
+format_choose_reader(const json_t *def, const struct reader_kind **ret_kind,
+                     struct err *err)
+{
+    const struct reader_kind *kind = NULL;
+    int r;
+
+    for (size_t i = 0; i < array_len(readers); i++) {
+        if (!json_object_get(def, readers[i].name))
+            continue;
+        if (kind)
+            return err_set(err, ERR_CONFIG,
+                           "read: has both \"%s\" and \"%s\"; it reads from one",
+                           kind->name, readers[i].name);
+        kind = &readers[i];
+    }
+    if (!kind)
+        return err_set(err, ERR_CONFIG,
+                       "read: says nothing to read from; give \"sql\" or \"csv\"");
+    r = io_options_check("read", def, kind->options, kind->n_options, err);
+    if (r < 0)
+        return r;
+    *ret_kind = kind;
+    return 0;
+}
+
+static int
+check_sql_writer(const json_t *def, struct err *err)
+{
+    bool table = json_object_get(def, "table") != NULL;
+    bool rows = json_object_get(def, "rows") != NULL;
+    bool key = json_object_get(def, "key") != NULL;
+    bool mode = json_object_get(def, "mode") != NULL;
+    bool upsert = str_eq(io_option_text(def, "mode", "insert"), "upsert");
+
+    if (table == rows)
+        return err_set(err, ERR_CONFIG,
+                       "write: needs either \"table\" or \"rows\" (a statement)");
+    if (rows && (mode || key))
+        return err_set(
+            err, ERR_CONFIG,
+            "write: \"mode\" and \"key\" go with \"table\", not with \"rows\"");
+    if (upsert != key)
+        return err_set(err, ERR_CONFIG,
+                       "write: \"key\" and `mode: upsert` belong together");
+    return 0;
+}
+
+static const struct writer_kind *
+find_file_writer(const char *name)
+{
+    for (size_t i = 0; i < array_len(writers); i++) {
+        if (writers[i].content_type && str_eq(writers[i].name, name))
+            return &writers[i];
+    }
+    return NULL;
+}
+
+/* `format`, or the extension of `file`; still with its {name}s. */
+static const char *
+format_text(const json_t *def)
+{
+    const char *format = io_option_text(def, "format", NULL);
+    const char *file = io_option_text(def, "file", "");
+    const char *dot = strrchr(file, '.');
+
+    return format ? format : dot ? dot + 1 : "";
+}
+
+static int
+choose_file_writer(const json_t *def, const json_t *params,
+                   const struct writer_kind **ret_kind, struct err *err)
+{
+    scoped(buf_release) struct buf name;
+    int r;
+
+    buf_init(&name, 256);
+    *ret_kind = NULL;
+    if (template_has_names(format_text(def)) && !params)
+        return io_options_check("write", def, OPTIONS(write_any_file_options), err);
+    r = template_plain(format_text(def), params, &name, err);
+    if (r < 0)
+        return r;
+    *ret_kind = find_file_writer(buf_str(&name));
+    if (!*ret_kind)
+        return err_set(err, ERR_CONFIG,
+                       "write.format: \"%s\" is no format; there are: xlsx, csv, jsonl",
+                       buf_str(&name));
+    /* A format chosen by a parameter leaves the other formats' keys unused. */
+    if (template_has_names(format_text(def)))
+        return io_options_check("write", def, OPTIONS(write_any_file_options), err);
+    return io_options_check("write", def, (*ret_kind)->options, (*ret_kind)->n_options,
+                            err);
+}
+
+int
+format_choose_writer(const json_t *def, const json_t *params,
+                     const struct writer_kind **ret_kind, struct err *err)
+{
+    const struct writer_kind *kind = NULL;
+    bool file = json_object_get(def, "file") != NULL;
+    bool database = json_object_get(def, "database") != NULL;
+    int r;
+
+    if (file == database)
+        return err_set(err, ERR_CONFIG,
+                       "write: needs either \"file\" or \"database\" to write to");
+    if (database) {
+        kind = &writers[array_len(writers) - 1];
+        r = io_options_check("write", def, kind->options, kind->n_options, err);
+        if (r == 0)
+            r = check_sql_writer(def, err);
+    } else {
+        r = choose_file_writer(def, params, &kind, err);
+        if (r == 0)
+            r = template_check("write.file", io_option_text(def, "file", ""), err);
+    }
+    if (r < 0)
+        return r;
+    *ret_kind = kind;
+    return 0;
+}
+
+enum io_effect
+format_effect(const json_t *write_def)
+{
+    const char *database = io_option_text(write_def, "database", NULL);
+
+    if (!database)
+        return IO_EFFECT_FILE;
+    return str_eq(database, "main") ? IO_EFFECT_TRANSACTIONAL : IO_EFFECT_AT_LEAST_ONCE;
+}
+
+const char *
+format_effect_name(enum io_effect effect)
+{
+    static const char *const names[] = {
+        [IO_EFFECT_TRANSACTIONAL] = "transactional",
+        [IO_EFFECT_FILE] = "file",
+        [IO_EFFECT_AT_LEAST_ONCE] = "at-least-once",
+    };
+
+    return names[effect];
+}

@@ -1,0 +1,296 @@
+/*
+ * The head line names the columns (or `columns` does, with `header: false`);
+ * `columns` as a map gives some of them types, and then each field must be one.
+ * Every record has as many fields as the head, else the file is broken there.
+ */
+#include "io/read_csv.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/strs.h"
+#include "io/cell_text.h"
+#include "io/csv_scan.h"
+#include "io/io_ctx.h"
+#include "io/option.h"
+#include "io/row.h"
+#include "io/template.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct csv_reader {
+    struct reader reader;
+    const json_t *def;
+    struct csv_scan scan;
+    struct arena arena; /* names of columns */
+    struct column *columns;
+    size_t width;
+    bool empty_is_text; /* empty: text */
+    int64_t rows;       /* returned so far, from the very start */
+};
+
+static struct csv_reader *
+csv_of(struct reader *reader)
+{
+    return container_of(reader, struct csv_reader, reader);
+}
+
+/* --- columns --- */
+
+static enum cell_type
+type_of_word(const char *word)
+{
+    for (int type = 0; type < CELL_TYPE_COUNT; type++) {
+        if (str_eq(cell_type_name((enum cell_type)type), word))
+            return (enum cell_type)type;
+    }
+    return CELL_TEXT;
+}
+
+static void
+columns_from_list(struct csv_reader *csv, const json_t *list)
+{
+    csv->width = json_array_size(list);
+    csv->columns = arena_array(&csv->arena, struct column, csv->width);
+    for (size_t i = 0; i < csv->width; i++)
+        csv->columns[i] = (struct column){
+            .name = json_string_value(json_array_get(list, i)), .type = CELL_TEXT};
+}
+
+static int
+columns_from_head(struct csv_reader *csv, struct err *err)
+{
+    int r = csv_scan_next(&csv->scan, err);
+
+    if (r < 0)
+        return r;
+    if (r == CSV_END)
+        return err_set(err, ERR_INVALID, "%s is empty; it needs a head line",
+                       csv->scan.path);
+    csv->width = csv->scan.n_fields;
+    csv->columns = arena_array(&csv->arena, struct column, csv->width);
+    for (size_t i = 0; i < csv->width; i++) {
+        const struct csv_field *field = &csv->scan.fields[i];
+
+        if (field->len == 0)
+            return err_set(err, ERR_INVALID, "%s:%lld: column %zu has no name",
+                           csv->scan.path, (long long)csv->scan.record_line, i + 1);
+        csv->columns[i] =
+            (struct column){.name = arena_strndup(&csv->arena, field->text, field->len),
+                            .type = CELL_TEXT};
+        for (size_t k = 0; k < i; k++) {
+            if (str_eq(csv->columns[k].name, csv->columns[i].name))
+                return err_set(err, ERR_INVALID, "%s:%lld: two columns named \"%s\"",
+                               csv->scan.path, (long long)csv->scan.record_line,
+                               csv->columns[i].name);
+        }
+    }
+    return 0;
+}
+
+static int
+apply_types(struct csv_reader *csv, const json_t *types, struct err *err)
+{
+    const char *name;
+    json_t *word;
+
+    json_object_foreach((json_t *)(uintptr_t)types, name, word)
+    {
+        size_t i = 0;
+
+        while (i < csv->width && !str_eq(csv->columns[i].name, name))
+            i++;
+        if (i == csv->width)
+            return err_set(err, ERR_INVALID,
+                           "%s has no column \"%s\", which read.columns gives a type",
+                           csv->scan.path, name);
+        csv->columns[i].type = type_of_word(json_string_value(word));
+    }
+    return 0;
+}
+
+/* Position {offset, line, rows}: where the record after the last one begins. */
+static int
+go_to(struct csv_reader *csv, const char *position, struct err *err)
+{
+    scoped(json_drop) json_t *root = NULL;
+    int64_t offset = -1, line = 0;
+    int r = json_parse(position, strlen(position), 4, &root, err);
+
+    if (r == 0)
+        r = json_get_i64(root, "offset", &offset, err);
+    if (r == 0)
+        r = json_get_i64(root, "line", &line, err);
+    if (r == 0)
+        r = json_get_i64(root, "rows", &csv->rows, err);
+    if (r != 0 || offset < 0)
+        return err_set(err, ERR_INVALID, "the checkpoint is no position in a CSV file");
+    return csv_scan_seek(&csv->scan, offset, line, err);
+}
+
+static int
+csv_open(struct reader *reader, const char *position, struct err *err)
+{
+    struct csv_reader *csv = csv_of(reader);
+    const json_t *columns = json_object_get(csv->def, "columns");
+    const json_t *header = json_object_get(csv->def, "header");
+    scoped(buf_release) struct buf path;
+    int r;
+
+    buf_init(&path, 4096);
+    r = template_path(io_option_text(csv->def, "csv", ""), reader->io->params, &path,
+                      err);
+    if (r < 0)
+        return r;
+    r = csv_scan_open(&csv->scan, buf_str(&path),
+                      io_option_char(csv->def, "delimiter", ','), err);
+    if (r < 0)
+        return r;
+    if (json_is_false(header) && !json_is_array(columns))
+        return err_set(err, ERR_CONFIG,
+                       "read.columns: with `header: false` it must list the names");
+    if (json_is_array(columns))
+        columns_from_list(csv, columns);
+    if (!json_is_false(header)) {
+        r = columns_from_head(csv, err);
+        if (r < 0)
+            return r;
+    }
+    if (json_is_object(columns)) {
+        r = apply_types(csv, columns, err);
+        if (r < 0)
+            return r;
+    }
+    csv->scan.keep_blank = csv->width == 1;
+    return position ? go_to(csv, position, err) : 0;
+}
+
+static const struct column *
+csv_columns(struct reader *reader, size_t *ret_count)
+{
+    struct csv_reader *csv = csv_of(reader);
+
+    *ret_count = csv->width;
+    return csv->columns;
+}
+
+/* --- rows --- */
+
+static int
+put_cell(struct csv_reader *csv, struct row_set *rows, struct cell *cell, size_t column,
+         struct err *err)
+{
+    const struct csv_field *field = &csv->scan.fields[column];
+    const struct column *c = &csv->columns[column];
+    int r;
+
+    if (field->len == 0 && !field->quoted) {
+        if (csv->empty_is_text && c->type == CELL_TEXT)
+            return cell_set_text(rows, cell, CELL_TEXT, "", 0, c->name, err);
+        return 0; /* NULL */
+    }
+    r = cell_set_text(rows, cell, CELL_TEXT, field->text, field->len, c->name, err);
+    if (r < 0)
+        return err_prefix(err, "%s:%lld", csv->scan.path,
+                          (long long)csv->scan.record_line);
+    if (c->type != CELL_TEXT && !cell_parse(cell, c->type, cell->text, cell->len))
+        return err_set(err, ERR_INVALID, "%s:%lld: column %s: \"%.40s\" is no %s",
+                       csv->scan.path, (long long)csv->scan.record_line, c->name,
+                       arena_strndup(&csv->arena, field->text, field->len),
+                       cell_type_name(c->type));
+    return 0;
+}
+
+static int
+put_record(struct csv_reader *csv, struct row_set *rows, struct err *err)
+{
+    struct cell *cells;
+    int r;
+
+    if (csv->scan.n_fields != csv->width)
+        return err_set(err, ERR_INVALID,
+                       "%s:%lld: %zu fields, the head has %zu; a text with the "
+                       "delimiter or a line end in it needs quotes",
+                       csv->scan.path, (long long)csv->scan.record_line,
+                       csv->scan.n_fields, csv->width);
+    cells = row_set_add(rows);
+    for (size_t i = 0; i < csv->width; i++) {
+        r = put_cell(csv, rows, &cells[i], i, err);
+        if (r < 0)
+            return r;
+    }
+    csv->rows++;
+    return 0;
+}
+
+static int
+csv_read_chunk(struct reader *reader, size_t max_rows, struct row_set *rows,
+               struct err *err)
+{
+    struct csv_reader *csv = csv_of(reader);
+    int r;
+
+    row_set_clear(rows, csv->width);
+    while (rows->count < max_rows && !row_set_full(rows)) {
+        r = csv_scan_next(&csv->scan, err);
+        if (r < 0)
+            return r;
+        if (r == CSV_END)
+            return READER_END;
+        r = put_record(csv, rows, err);
+        if (r < 0)
+            return r;
+    }
+    return READER_MORE;
+}
+
+static int
+csv_position(struct reader *reader, struct buf *position, struct err *err)
+{
+    struct csv_reader *csv = csv_of(reader);
+    struct json_out out;
+
+    json_out_init(&out, position);
+    json_begin_object(&out);
+    json_kv_i64(&out, "offset", csv_scan_offset(&csv->scan));
+    json_kv_i64(&out, "line", csv->scan.line);
+    json_kv_i64(&out, "rows", csv->rows);
+    json_end_object(&out);
+    return 0;
+}
+
+static void
+csv_free(struct reader *reader)
+{
+    struct csv_reader *csv = csv_of(reader);
+
+    csv_scan_release(&csv->scan);
+    arena_release(&csv->arena);
+    free(csv);
+}
+
+static const struct reader_ops csv_ops = {
+    .open = csv_open,
+    .columns = csv_columns,
+    .read_chunk = csv_read_chunk,
+    .position = csv_position,
+    .free = csv_free,
+};
+
+int
+read_csv_new(struct io_ctx *io, const json_t *def, struct reader **ret_reader,
+             struct err *err)
+{
+    struct csv_reader *csv = xcalloc(1, sizeof(*csv));
+
+    csv->reader.ops = &csv_ops;
+    csv->reader.io = io;
+    csv->reader.restart = READER_RESTART_POSITION;
+    csv->def = def;
+    csv->empty_is_text = str_eq(io_option_text(def, "empty", "null"), "text");
+    csv_scan_init(&csv->scan);
+    *ret_reader = &csv->reader;
+    return 0;
+}

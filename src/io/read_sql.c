@@ -1,0 +1,300 @@
+/*
+ * The query runs from open to the last row on a connection that nobody else
+ * uses meanwhile. Cells come as the database declares them; where it has no
+ * exact type of ours (infinity, a year 12000, SQLite's free typing) they stay
+ * what they are, as text.
+ */
+#include "io/read_sql.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "base/strs.h"
+#include "db/db.h"
+#include "io/cell_text.h"
+#include "io/io_ctx.h"
+#include "io/option.h"
+#include "io/row.h"
+#include "io/sql_text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DESCRIBE_NAME "the query of read.sql"
+
+struct sql_reader {
+    struct reader reader;
+    const json_t *def;
+    struct arena arena; /* the query, its values, names of columns */
+    struct db_sql sql;
+    struct db_rows rows;
+    struct column *columns;
+    size_t width;
+    int64_t given; /* rows returned, from the very start */
+};
+
+static struct sql_reader *
+sql_of(struct reader *reader)
+{
+    return container_of(reader, struct sql_reader, reader);
+}
+
+/* --- open --- */
+
+static enum cell_type
+cell_type_of(enum db_type type)
+{
+    static const enum cell_type types[] = {
+        [DB_NULL] = CELL_NULL,           [DB_INT] = CELL_INT,
+        [DB_REAL] = CELL_REAL,           [DB_TEXT] = CELL_TEXT,
+        [DB_BLOB] = CELL_BYTES,          [DB_BOOL] = CELL_BOOL,
+        [DB_DECIMAL] = CELL_DECIMAL,     [DB_DATE] = CELL_DATE,
+        [DB_TIMESTAMP] = CELL_TIMESTAMP, [DB_TEXT_ARRAY] = CELL_TEXT,
+        [DB_INT_ARRAY] = CELL_TEXT,
+    };
+
+    static_assert_count(types, DB_TYPE_COUNT);
+    return types[type];
+}
+
+static int
+describe_columns(struct sql_reader *sql, struct err *err)
+{
+    int count = db_column_count(&sql->rows);
+
+    if (count < 1)
+        return err_set(err, ERR_CONFIG,
+                       "read.sql gives no columns; it must be a SELECT (or end in "
+                       "RETURNING)");
+    sql->width = (size_t)count;
+    sql->columns = arena_array(&sql->arena, struct column, sql->width);
+    for (int i = 0; i < count; i++)
+        sql->columns[i] = (struct column){
+            .name = arena_strdup(&sql->arena, db_column_name(&sql->rows, i)),
+            .type = cell_type_of(db_column_type(&sql->rows, i)),
+        };
+    return 0;
+}
+
+static int
+start_query(struct sql_reader *sql, struct db *db, struct err *err)
+{
+    const char *text = io_option_text(sql->def, "sql", "");
+    bool pg = db_kind(db) == DB_PG;
+    struct sql_text made;
+    struct db_value *values;
+    int r = sql_text_rewrite(text, pg, &sql->arena, &made, err);
+
+    if (r < 0)
+        return r;
+    values = arena_array(&sql->arena, struct db_value, made.count + 1);
+    for (size_t i = 0; i < made.count; i++) {
+        r = sql_text_value(text, made.names[i], sql->reader.io->params, pg, &sql->arena,
+                           &values[i], err);
+        if (r < 0)
+            return r;
+    }
+    sql->sql = (struct db_sql){
+        .name = DESCRIBE_NAME,
+        .text = made.text,
+        .n_params = (unsigned char)made.count,
+        .flags = DB_STREAM | DB_ONCE,
+    };
+    return db_query(db, &sql->sql, values, made.count, &sql->rows, err);
+}
+
+/* Pass over the rows that are behind the position {rows}. */
+static int
+go_to(struct sql_reader *sql, const char *position, struct err *err)
+{
+    scoped(json_drop) json_t *root = NULL;
+    int64_t rows = 0;
+    int r = json_parse(position, strlen(position), 4, &root, err);
+
+    if (r == 0 && json_is_object(root))
+        r = json_get_i64(root, "rows", &rows, err);
+    if (r < 0)
+        return r;
+    while (sql->given < rows) {
+        r = db_next(&sql->rows, err);
+        if (r < 0)
+            return r;
+        if (r == 0)
+            return err_set(err, ERR_INVALID,
+                           "the query gives %lld rows, the checkpoint stands at %lld: "
+                           "the data changed; ask for a new run (restart: false)",
+                           (long long)sql->given, (long long)rows);
+        sql->given++;
+    }
+    return 0;
+}
+
+static int
+sql_open(struct reader *reader, const char *position, struct err *err)
+{
+    struct sql_reader *sql = sql_of(reader);
+    const char *name = io_option_text(sql->def, "database", "main");
+    struct db *db = NULL;
+    int r = reader->io->database(reader->io, name, IO_DB_READ, &db, err);
+
+    if (r == 0)
+        r = start_query(sql, db, err);
+    if (r == 0)
+        r = describe_columns(sql, err);
+    if (r == 0 && position && reader->restart == READER_RESTART_POSITION)
+        r = go_to(sql, position, err);
+    return r < 0 ? err_prefix(err, "database %s", name) : 0;
+}
+
+static const struct column *
+sql_columns(struct reader *reader, size_t *ret_count)
+{
+    struct sql_reader *sql = sql_of(reader);
+
+    *ret_count = sql->width;
+    return sql->columns;
+}
+
+/* --- rows --- */
+
+/* The typed cell that a text of the database spells, or the text itself. */
+static int
+put_text(struct row_set *rows, struct cell *cell, enum cell_type type,
+         const struct db_value *value, const char *column, struct err *err)
+{
+    int r;
+
+    if (type == CELL_DATE || type == CELL_TIMESTAMP) {
+        if (cell_parse(cell, type, value->s.p, value->s.n))
+            return 0;
+        type = CELL_TEXT;
+    }
+    r = cell_set_text(rows, cell, type, value->s.p, value->s.n, column, err);
+    if (r < 0 || type != CELL_DECIMAL)
+        return r;
+    if (cell_parse(cell, CELL_DECIMAL, cell->text, cell->len) ||
+        cell_parse(cell, CELL_REAL, cell->text, cell->len))
+        return 0; /* the second: NaN, Infinity, and what SQLite keeps as 1e+20 */
+    cell->type = CELL_TEXT;
+    return 0;
+}
+
+static int
+put_cell(struct row_set *rows, struct cell *cell, const struct column *column,
+         const struct db_value *value, struct err *err)
+{
+    switch (value->type) {
+    case DB_INT:
+        cell_set_i64(cell,
+                     column->type == CELL_BOOL && (value->i | 1) == 1 ? CELL_BOOL
+                                                                      : CELL_INT,
+                     value->i);
+        return 0;
+    case DB_BOOL:
+        cell_set_i64(cell, CELL_BOOL, value->i != 0);
+        return 0;
+    case DB_REAL:
+        cell_set_real(cell, value->d);
+        return 0;
+    case DB_TEXT:
+    case DB_BLOB:
+    case DB_DECIMAL:
+    case DB_DATE:
+    case DB_TIMESTAMP:
+        return put_text(rows, cell, cell_type_of(value->type), value, column->name,
+                        err);
+    case DB_NULL:
+    case DB_TEXT_ARRAY:
+    case DB_INT_ARRAY:
+    case DB_TYPE_COUNT:
+        break;
+    }
+    return 0;
+}
+
+static int
+put_row(struct sql_reader *sql, struct row_set *rows, struct err *err)
+{
+    struct cell *cells = row_set_add(rows);
+
+    for (size_t i = 0; i < sql->width; i++) {
+        struct db_value value = db_cell(&sql->rows, (int)i);
+        int r = put_cell(rows, &cells[i], &sql->columns[i], &value, err);
+
+        if (r < 0)
+            return err_prefix(err, "row %lld", (long long)sql->given + 1);
+    }
+    sql->given++;
+    return 0;
+}
+
+static int
+sql_read_chunk(struct reader *reader, size_t max_rows, struct row_set *rows,
+               struct err *err)
+{
+    struct sql_reader *sql = sql_of(reader);
+    int r;
+
+    row_set_clear(rows, sql->width);
+    while (rows->count < max_rows && !row_set_full(rows)) {
+        r = db_next(&sql->rows, err);
+        if (r < 0)
+            return r;
+        if (r == 0) {
+            db_rows_end(&sql->rows);
+            return READER_END;
+        }
+        r = put_row(sql, rows, err);
+        if (r < 0)
+            return r;
+    }
+    return READER_MORE;
+}
+
+static int
+sql_position(struct reader *reader, struct buf *position, struct err *err)
+{
+    struct sql_reader *sql = sql_of(reader);
+
+    if (reader->restart == READER_RESTART_REQUERY)
+        buf_add_str(position, "{}");
+    else
+        buf_addf(position, "{\"rows\":%lld}", (long long)sql->given);
+    return 0;
+}
+
+static void
+sql_free(struct reader *reader)
+{
+    struct sql_reader *sql = sql_of(reader);
+
+    db_rows_end(&sql->rows);
+    arena_release(&sql->arena);
+    free(sql);
+}
+
+static const struct reader_ops sql_ops = {
+    .open = sql_open,
+    .columns = sql_columns,
+    .read_chunk = sql_read_chunk,
+    .position = sql_position,
+    .free = sql_free,
+};
+
+int
+read_sql_new(struct io_ctx *io, const json_t *def, struct reader **ret_reader,
+             struct err *err)
+{
+    struct sql_reader *sql = xcalloc(1, sizeof(*sql));
+
+    sql->reader.ops = &sql_ops;
+    sql->reader.io = io;
+    sql->reader.restart = str_eq(io_option_text(def, "restart", NULL), "requery")
+                              ? READER_RESTART_REQUERY
+                              : READER_RESTART_POSITION;
+    sql->def = def;
+    *ret_reader = &sql->reader;
+    return 0;
+}
