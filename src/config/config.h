@@ -94,7 +94,8 @@ struct config_retry {
 struct config_estimate {
     const char *database; /* NULL = the job has no estimate */
     const char *sql;
-    int64_t timeout_us; /* no answer by then: counts as large */
+    int64_t timeout_us;
+    const char *otherwise; /* lane when there is no answer by then */
 };
 
 struct config_job {
@@ -126,7 +127,8 @@ struct config_job {
 };
 
 struct config {
-    const char *path;   /* of the file, absolute */
+    const char *file;   /* as the user named it: for messages */
+    const char *path;   /* the same, absolute */
     const char *folder; /* that holds it */
     int64_t version; /* config_version; not given: the file's time in ms since 1970 */
 
@@ -199,16 +201,17 @@ typedef const char *(*config_env_fn)(void *arg, const char *name);
 
 /*
  * Which file: explicit (from -c) if not NULL, else PAWL_CONFIG, else
- * ./pawl.yaml. *ret_path is malloc'ed, absolute. -ERR_CONFIG when there is none.
- * env NULL = the process's environment; env_arg is handed to env.
+ * ./pawl.yaml. *ret_path is malloc'ed, and as the user wrote it. -ERR_CONFIG when
+ * there is no such file. env NULL = the process's environment.
  */
 int config_find(const char *explicit_path, config_env_fn env, void *env_arg,
                 char **ret_path, struct err *err) must_check;
 
 /*
- * Read, check and complete the file. On -ERR_CONFIG, errors holds all that is
- * wrong (sorted) and err the first of it with the count; -ERR_IO when the file
- * cannot be read. *ret_config is written only on 0.
+ * Read, check and complete the file, at most 1 MiB. On -ERR_CONFIG, errors holds
+ * all that is wrong (sorted) and err the first of it with the count; if the file
+ * cannot be read, errors is empty and err tells why. *ret_config is written only
+ * on 0. Nothing is opened or made: folders, databases and keys may be missing.
  */
 int config_load(const char *path, config_env_fn env, void *env_arg,
                 struct config **ret_config, struct config_errors *errors,

@@ -159,6 +159,8 @@ read_routing(struct queue_job *job, const json_t *json, struct err *err)
         r = get_str(estimate, "sql", &job->estimate_sql, err);
     if (r == 0)
         r = get_i64(estimate, "timeout_us", &job->estimate_timeout_us, err);
+    if (r == 0)
+        r = get_str(estimate, "otherwise", &job->estimate_otherwise, err);
     return r;
 }
 

@@ -49,6 +49,7 @@ struct queue_job {
     const char *estimate_database; /* NULL = no estimate */
     const char *estimate_sql;
     int64_t estimate_timeout_us;
+    const char *estimate_otherwise; /* lane when there is no answer by then */
     int64_t reuse_window_us;
     int64_t timeout_us;      /* from the claim; 0 = none */
     int64_t expire_after_us; /* from the submit; 0 = never */

@@ -12,7 +12,7 @@ static const char full[] =
     "{\"description\":\"d\",\"duplicates\":\"reuse\",\"estimate\":{\"database\":"
     "\"shop\","
     "\"sql\":\"SELECT "
-    "1\",\"timeout_us\":1000000},\"expire_after_us\":7,\"kind\":\"batch\","
+    "1\",\"timeout_us\":1000000,\"otherwise\":\"large\"},\"expire_after_us\":7,\"kind\":\"batch\","
     "\"lane\":\"normal\",\"large_over\":10000,\"later_key\":1,\"makes_result\":true,"
     "\"name\":\"cities-export\",\"needs_keys\":[\"K\"],\"next\":[\"a\",\"b\"],"
     "\"param_order\":[\"z\",\"a\"],\"params\":{\"a\":{\"type\":\"integer\",\"default\":"
@@ -40,6 +40,7 @@ test_a_definition_is_read_in_full(void **state)
     assert_string_equal(job->estimate_database, "shop");
     assert_string_equal(job->estimate_sql, "SELECT 1");
     assert_int_equal(job->estimate_timeout_us, 1000000);
+    assert_string_equal(job->estimate_otherwise, "large");
     assert_int_equal(job->reuse_window_us, 600000000);
     assert_int_equal(job->timeout_us, 5);
     assert_int_equal(job->expire_after_us, 7);
