@@ -70,8 +70,10 @@ next_waiting(struct group *group)
     for (int urgency = STORE_BEAT; urgency >= STORE_NORMAL; urgency--) {
         struct list *link = list_pop_front(&group->waiting[urgency]);
 
-        if (link)
+        if (link) {
+            group->counts.waiting--;
             return list_entry(link, struct member, link);
+        }
     }
     return NULL;
 }
@@ -152,6 +154,7 @@ put_back(struct group *group, struct batch *batch, const struct err *cause)
         list_remove(link);
         if (member->reruns++ < RERUN_MAX) {
             list_push_front(&group->waiting[member->urgency], link);
+            group->counts.waiting++;
             continue;
         }
         member->err = *cause;
@@ -326,6 +329,7 @@ group_write(struct group *group, enum store_urgency urgency, store_fn fn, void *
     pthread_mutex_lock(&group->lock);
     assert(!group->stop);
     list_push_back(&group->waiting[urgency], &member.link);
+    group->counts.waiting++;
     pthread_cond_signal(&group->work);
     while (!member.done)
         pthread_cond_wait(&member.wake, &group->lock);

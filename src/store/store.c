@@ -344,6 +344,7 @@ store_counts(struct store *store, struct store_counts *ret)
         group_counts(store->group, ret);
         return;
     }
+    *ret = (struct store_counts){0};
     ret->writes = __atomic_load_n(&store->counts.writes, __ATOMIC_RELAXED);
     ret->commits = __atomic_load_n(&store->counts.commits, __ATOMIC_RELAXED);
     ret->retries = __atomic_load_n(&store->counts.retries, __ATOMIC_RELAXED);

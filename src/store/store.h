@@ -100,7 +100,8 @@ const char *store_sql_columns(enum stmt stmt);
 struct store_counts {
     int64_t writes;
     int64_t commits;
-    int64_t retries;
+    int64_t retries; /* PostgreSQL */
+    int64_t waiting; /* SQLite: calls that wait for the writer now */
 };
 void store_counts(struct store *store, struct store_counts *ret);
 

@@ -1,4 +1,8 @@
-/* Each test has a database of its own: a folder, or one made in the cluster given. */
+/*
+ * Each test has a store of its own: a folder, or a database made in the cluster given.
+ * Making a database takes half a second, so one that a test leaves behind unchanged but
+ * for its rows is emptied and handed to the next test of this process.
+ */
 #include "tests/store/harness.h"
 
 #include "base/arena.h"
@@ -15,6 +19,33 @@ static const char pg_clock[] =
     "INSERT INTO public.test_clock VALUES (0);"
     "CREATE OR REPLACE FUNCTION pawl.pawl_now() RETURNS bigint LANGUAGE sql STABLE"
     " AS 'SELECT now FROM public.test_clock';";
+
+/* All that a test might have changed besides rows. */
+static const char pg_fingerprint[] =
+    "SELECT md5(string_agg(x, ',' ORDER BY x)) FROM ("
+    " SELECT concat('c', oid, relname, relkind) AS x FROM pg_class"
+    "  WHERE relnamespace NOT IN (11, 99)"
+    " UNION ALL SELECT concat('p', oid, prosrc) FROM pg_proc WHERE pronamespace <> 11"
+    " UNION ALL SELECT concat('t', oid) FROM pg_trigger"
+    " UNION ALL SELECT concat('n', oid) FROM pg_namespace WHERE nspname !~ '^pg_'"
+    " UNION ALL SELECT concat('m', number) FROM pawl.migration) all_of_it";
+
+static const char pg_empty[] =
+    "DO $$ DECLARE t record; BEGIN"
+    " FOR t IN SELECT oid::regclass AS name, relkind FROM pg_class"
+    "  WHERE relnamespace = 'pawl'::regnamespace AND NOT relispartition"
+    "  AND relkind IN ('r', 'p', 'S') AND relname NOT IN ('migration', 'store')"
+    "  ORDER BY relname = 'instance', relname = 'execution'"
+    " LOOP"
+    "  IF t.relkind = 'S' THEN PERFORM setval(t.name, 1, false);"
+    "  ELSE EXECUTE 'DELETE FROM ' || t.name; END IF;"
+    " END LOOP; END $$";
+
+/* Left behind by an earlier test, by kind; "" = none. */
+static struct spare {
+    char database[64];
+    char fingerprint[64];
+} spares[HARNESS_PGBOUNCER + 1];
 
 static int64_t
 clock_now(void *arg)
@@ -60,16 +91,76 @@ url_for(char *ret, size_t size, const char *url, const char *database)
 }
 
 static void
+drop_database(const char *database)
+{
+    char sql[512];
+
+    snprintf(sql, sizeof(sql), "DROP DATABASE IF EXISTS %s WITH (FORCE)", database);
+    admin(sql);
+}
+
+static void
+drop_spares(void)
+{
+    for (size_t i = 0; i < array_len(spares); i++)
+        if (spares[i].database[0])
+            drop_database(spares[i].database);
+}
+
+static void
 make_database(struct harness *h)
 {
-    char sql[128];
+    static bool registered;
+    struct spare *spare = &spares[h->kind];
+    char sql[512];
 
-    snprintf(h->database, sizeof(h->database), "t_%016llx",
-             (unsigned long long)rand_u64());
-    snprintf(sql, sizeof(sql), "CREATE DATABASE %s TEMPLATE template0", h->database);
-    admin(sql);
+    if (!registered)
+        registered = atexit(drop_spares) == 0;
+    if (spare->database[0]) {
+        snprintf(h->database, sizeof(h->database), "%s", spare->database);
+        h->used = true;
+    } else {
+        snprintf(h->database, sizeof(h->database), "t_%016llx",
+                 (unsigned long long)rand_u64());
+        snprintf(sql, sizeof(sql), "CREATE DATABASE %s TEMPLATE template0",
+                 h->database);
+        admin(sql);
+    }
     url_for(h->url, sizeof(h->url), server_url(h->kind), h->database);
     url_for(h->direct_url, sizeof(h->direct_url), getenv("PAWL_TEST_PG"), h->database);
+}
+
+/* false: the query does not work (any more). */
+static bool
+fingerprint(struct db *db, char *ret, size_t size)
+{
+    struct db_sql sql = {
+        .name = "fingerprint", .text = pg_fingerprint, .flags = DB_ONCE};
+    scoped(db_rows_end) struct db_rows rows = {0};
+    struct err err = {0};
+
+    if (db_query(db, &sql, NULL, 0, &rows, &err) < 0 || db_next(&rows, &err) <= 0)
+        return false;
+    snprintf(ret, size, "%s", db_text(&rows, 0));
+    return true;
+}
+
+/* For the next test if it has only rows too many, else away with it. */
+static void
+leave_database(struct harness *h)
+{
+    struct spare *spare = &spares[h->kind];
+    struct err err = {0};
+    char now[64];
+
+    if (h->db && db_usable(h->db) && !db_in_tx(h->db) &&
+        fingerprint(h->db, now, sizeof(now)) && strcmp(now, spare->fingerprint) == 0 &&
+        db_script(h->db, pg_empty, &err) == 0) {
+        snprintf(spare->database, sizeof(spare->database), "%s", h->database);
+        return;
+    }
+    spare->database[0] = '\0';
+    drop_database(h->database);
 }
 
 static void
@@ -92,8 +183,11 @@ open_beside(struct harness *h)
     assert_ok(db_open(&options, &h->db, &err), &err);
     if (h->kind == HARNESS_SQLITE)
         assert_ok(db_sqlite_set_clock(h->db, clock_now, h, &err), &err);
-    else
+    else if (!h->used) {
         assert_ok(db_script(h->db, pg_clock, &err), &err);
+        assert_true(fingerprint(h->db, spares[h->kind].fingerprint,
+                                sizeof(spares[h->kind].fingerprint)));
+    }
 }
 
 static void
@@ -155,16 +249,13 @@ int
 harness_teardown(void **state)
 {
     struct harness *h = (struct harness *)*state;
-    char sql[128];
 
     store_close(h->store);
+    if (h->database[0])
+        leave_database(h);
     db_close(h->db);
     if (h->folder[0])
         fs_remove_tree_quietly(h->folder);
-    if (h->database[0]) {
-        snprintf(sql, sizeof(sql), "DROP DATABASE %s WITH (FORCE)", h->database);
-        admin(sql);
-    }
     free(h);
     return 0;
 }

@@ -6,17 +6,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Take away what the harness has put in. */
+static void
+make_empty(struct harness *h)
+{
+    store_close(h->store);
+    h->store = NULL;
+    if (h->kind == HARNESS_SQLITE) {
+        snprintf(h->url, sizeof(h->url), "sqlite:%s/other.db", h->folder);
+        return;
+    }
+    harness_sql(h, "DROP SCHEMA pawl CASCADE");
+}
+
 static void
 test_a_new_database_gets_the_schema_and_an_identity(struct harness *h)
 {
     int before, now;
 
+    assert_int_equal(harness_i64(h, "SELECT pawl_now()"), HARNESS_NOW);
+    make_empty(h);
+    harness_reopen(h);
     store_schema(h->store, &before, &now);
     assert_int_equal(before, 0);
     assert_true(now > 0);
     assert_int_equal(strlen(store_id(h->store)), 32);
     assert_int_equal(harness_i64(h, "SELECT count(*) FROM pawl.migration"), now);
-    assert_int_equal(harness_i64(h, "SELECT pawl_now()"), HARNESS_NOW);
 }
 
 static void
@@ -51,19 +66,6 @@ test_a_schema_from_the_future_is_refused(struct harness *h)
         assert_non_null(strstr(err.text, "9999"));
         assert_non_null(strstr(err.text, "newer"));
     }
-}
-
-/* Take away what the harness has put in. */
-static void
-make_empty(struct harness *h)
-{
-    store_close(h->store);
-    h->store = NULL;
-    if (h->kind == HARNESS_SQLITE) {
-        snprintf(h->url, sizeof(h->url), "sqlite:%s/other.db", h->folder);
-        return;
-    }
-    harness_sql(h, "DROP SCHEMA pawl CASCADE");
 }
 
 static void
