@@ -20,16 +20,14 @@ job_with(const json_t *params, const json_t *order)
 {
     struct queue_job *job = NULL;
     struct err err = {0};
-    json_t *names = json_array();
+    json_t *names = order != NULL ? json_deep_copy(order) : json_array();
     json_t *object = json_deep_copy(params);
     const char *name;
     json_t *value;
     json_t *definition;
     char *text;
 
-    if (order != NULL)
-        json_array_extend(names, json_deep_copy(order));
-    else
+    if (order == NULL)
         json_object_foreach(object, name, value)
             json_array_append_new(names, json_string(name));
     definition = json_pack(
