@@ -1,0 +1,45 @@
+/*
+ * Inside queue/: a submit between its decision (submit.c) and its rows
+ * (submit_rows.c).
+ */
+#ifndef QUEUE_SUBMIT_ROWS_H
+#define QUEUE_SUBMIT_ROWS_H
+
+#include "base/arena.h"
+#include "queue/submit.h"
+
+/* What becomes of one order. */
+struct draft {
+    const struct submit_order *order;
+    size_t at;       /* among the orders */
+    int64_t id;      /* drawn for it; unused when it is answered by another */
+    const char *key; /* of the duplicates rule; NULL = allow */
+    int64_t not_before_us;
+    int64_t expires_at_us;
+    bool settled; /* its answer is written */
+    bool is_new;
+};
+
+struct submission {
+    struct db *db;
+    const struct submit_order *orders;
+    size_t count;
+    struct submit_answer *answers;
+    struct draft *drafts; /* ids ascending */
+    size_t n_keys;
+    bool has_keys; /* of the duplicates rule, or idempotency keys */
+    int64_t now_us;
+    size_t refused; /* the order at fault; count = none */
+    struct arena arena;
+};
+
+/* Who takes a request at once instead of queueing it; token.number is filled. */
+struct submit_claimer {
+    const char *worker;
+    struct claim_token token;
+};
+
+int submit_write_rows(struct submission *sub, struct submit_claimer *claimer,
+                      struct err *err) must_check;
+
+#endif
