@@ -37,7 +37,7 @@ void buf_add_str(struct buf *buf, const char *str);
 void buf_add_char(struct buf *buf, char c);
 void buf_add_i64(struct buf *buf, int64_t value);
 void buf_addf(struct buf *buf, const char *fmt, ...) printf_like(2, 3);
-void buf_vaddf(struct buf *buf, const char *fmt, va_list args);
+void buf_vaddf(struct buf *buf, const char *fmt, va_list args) printf_like(2, 0);
 
 /* Room for len more bytes, to be written by the caller who then adds to buf->len;
  * NULL past the ceiling (overflow is set). */

@@ -24,13 +24,12 @@ backoff_next_ms(struct backoff *backoff)
     assert(factor >= 1 && backoff->jitter >= 0 && backoff->jitter <= 1);
     for (int i = 0; i < backoff->attempts && wait < (double)backoff->max_ms; i++)
         wait *= factor;
-    if (wait > (double)backoff->max_ms)
-        wait = (double)backoff->max_ms;
+    /* A double may be rounded past an int64, so the limit itself is not converted. */
+    wait_ms = wait >= (double)backoff->max_ms ? backoff->max_ms : (int64_t)wait;
     /* A factor of 1 would otherwise walk this loop longer each time. */
     if (backoff->attempts < 64)
         backoff->attempts++;
-    wait -= wait * backoff->jitter * unit_random(backoff);
-    wait_ms = (int64_t)wait;
+    wait_ms -= (int64_t)((double)wait_ms * backoff->jitter * unit_random(backoff));
     return wait_ms < 1 ? 1 : wait_ms;
 }
 

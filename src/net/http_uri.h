@@ -1,7 +1,7 @@
 /*
- * Percent-decoding, strict: bad hex, %00, other control characters and anything
- * that is not shortest-form UTF-8 are refused with -ERR_INVALID (HTTP 400).
- * Results live in the arena. No state; any thread.
+ * Percent-decoding, strict: bad hex, %00 and other control characters (but tab and
+ * line ends in a query) and all that is not shortest-form UTF-8 are refused with
+ * -ERR_INVALID (HTTP 400). Results live in the arena. No state; any thread.
  */
 #ifndef NET_HTTP_URI_H
 #define NET_HTTP_URI_H

@@ -276,7 +276,7 @@ harness_clock_advance(struct harness *h, int64_t us)
 
 /* --- looking and meddling --- */
 
-static void
+static printf_like(2, 0) void
 format(struct buf *buf, const char *fmt, va_list args)
 {
     buf_init(buf, 0);
