@@ -99,7 +99,9 @@ pg_fail(struct pg_db *pg, const char *what, const char *text, const PGresult *re
     enum err_code code = row->code == ERR_NONE ? db_lost_code(&pg->base) : row->code;
     char place[DB_PLACE_SIZE] = "";
 
-    if (PQstatus(pg->conn) != CONNECTION_OK)
+    /* A pooler says 08P01 and hangs up a moment later. */
+    if (PQstatus(pg->conn) != CONNECTION_OK || strncmp(state, "57P", 3) == 0 ||
+        strncmp(state, "08", 2) == 0)
         pg->base.usable = false;
     if (!*state && pg->base.usable && res && PQresultStatus(res) <= PGRES_TUPLES_OK)
         return db_fail(err, ERR_DB, "", "%s: the server answered something else", what);

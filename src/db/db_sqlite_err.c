@@ -124,8 +124,11 @@ sqlite_fail_at(struct sqlite_db *sl, const char *what, const char *text, const c
 
     if ((full & 0xff) != (rc & 0xff))
         full = rc;
-    if (text && (offset >= 0 || at > text))
-        db_place(text, (at - text) + (offset > 0 ? offset : 0), place);
+    /* Without an offset the start of the statement must do. */
+    if (text && offset < 0 && at > text)
+        offset = (long)strspn(at, " \t\r\n");
+    if (text && offset >= 0)
+        db_place(text, (at - text) + offset, place);
     return db_fail(err, code_of(sl, full), sqlite_code_name(full), "%s: %s%s%s", what,
                    sl->conn ? sqlite3_errmsg(sl->conn) : sqlite3_errstr(rc), place,
                    remedy_of(full));

@@ -357,11 +357,8 @@ sqlite_script(struct db *db, const char *text, struct err *err)
         while (stmt && (rc = sqlite3_step(stmt)) == SQLITE_ROW)
             ;
         rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
-        if (rc != SQLITE_OK) {
-            while (isspace((unsigned char)*at))
-                at++;
+        if (rc != SQLITE_OK)
             r = sqlite_fail_at(sl, "script", text, at, rc, err);
-        }
         sqlite3_finalize(stmt);
         at = tail;
     }
