@@ -1,0 +1,266 @@
+/*
+ * Files are named by numbers and by names that steps have already made safe
+ * (no separator, no leading dot); both are checked again here, because a path
+ * that leaves the folder must be impossible, not unlikely.
+ */
+#include "run/result_store.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fsio.h"
+#include "base/sha256.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MARKER       "pawl-store"
+#define HASH_SLICE   (256 * 1024)
+#define PATH_MAX_LEN 4096
+
+struct result_store {
+    char *folder;
+    int folder_fd;
+};
+
+static int
+join(char *ret_path, size_t size, struct err *err, const char *folder, const char *rest)
+{
+    int n = snprintf(ret_path, size, "%s/%s", folder, rest);
+
+    if (n < 0 || (size_t)n >= size)
+        return err_set(err, ERR_CONFIG,
+                       "the results folder's path is too long: %s; move it higher up",
+                       folder);
+    return 0;
+}
+
+static bool
+safe_name(const char *name)
+{
+    return name[0] && name[0] != '.' && !strchr(name, '/') && strlen(name) <= 255;
+}
+
+/* The marker is made once, whole or not at all, by whoever comes first. */
+static int
+check_marker(const char *folder, const char *store_id, struct err *err)
+{
+    scoped(buf_release) struct buf found = {0};
+    char path[PATH_MAX_LEN];
+    int r;
+
+    r = join(path, sizeof(path), err, folder, MARKER);
+    if (r < 0)
+        return r;
+    if (!fs_exists(path)) {
+        r = fs_replace_file(path, store_id, strlen(store_id), 0600, err);
+        if (r < 0)
+            return r;
+    }
+    buf_init(&found, 4096);
+    r = fs_read_file(path, 4096, &found, err);
+    if (r < 0)
+        return r;
+    if (strcmp(buf_str(&found), store_id) != 0)
+        return err_set(err, ERR_CONFIG,
+                       "results folder %s belongs to another store (%.40s, ours is "
+                       "%.40s); give this store a folder of its own in `results:`",
+                       folder, buf_str(&found), store_id);
+    return 0;
+}
+
+static void
+result_store_closep(struct result_store **results)
+{
+    result_store_close(*results);
+}
+
+int
+result_store_open(const char *folder, const char *store_id,
+                  struct result_store **ret_results, struct err *err)
+{
+    scoped(result_store_closep) struct result_store *results = NULL;
+    static const char *const below[] = {"parts", "files"};
+    char path[PATH_MAX_LEN];
+    int r;
+
+    r = fs_mkdir_private(folder, err);
+    for (size_t i = 0; r == 0 && i < array_len(below); i++) {
+        r = join(path, sizeof(path), err, folder, below[i]);
+        if (r == 0)
+            r = fs_mkdir_private(path, err);
+    }
+    if (r == 0)
+        r = check_marker(folder, store_id, err);
+    if (r < 0)
+        return r;
+
+    results = xcalloc(1, sizeof(*results));
+    results->folder = xstrdup(folder);
+    results->folder_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (results->folder_fd < 0)
+        return err_errno(err, ERR_IO, errno, "cannot open the results folder %s",
+                         folder);
+    *ret_results = results;
+    results = NULL;
+    return 0;
+}
+
+void
+result_store_close(struct result_store *results)
+{
+    if (!results)
+        return;
+    fd_close(&results->folder_fd);
+    free(results->folder);
+    free(results);
+}
+
+int
+result_store_part(const struct result_store *results, int64_t request, const char *step,
+                  int64_t token, char *ret_path, size_t size, struct err *err)
+{
+    char name[320];
+
+    if (!safe_name(step))
+        return err_set(err, ERR_INTERNAL, "step name %s cannot name a file", step);
+    snprintf(name, sizeof(name), "parts/%" PRId64 "-%.200s-%" PRId64 ".part", request,
+             step, token);
+    return join(ret_path, size, err, results->folder, name);
+}
+
+static int
+hash_part(const char *path, struct result_file *file, struct err *err)
+{
+    scoped(xfree_ptr) char *slice = xmalloc(HASH_SLICE);
+    scoped(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    scoped(sha256_release) struct sha256 sha = {0};
+    ssize_t n;
+
+    if (fd < 0)
+        return err_errno(err, ERR_IO, errno, "cannot read the finished part %s", path);
+    sha256_init(&sha);
+    file->bytes = 0;
+    while ((n = read(fd, slice, HASH_SLICE)) > 0) {
+        sha256_update(&sha, slice, (size_t)n);
+        file->bytes += n;
+    }
+    sha256_final_hex(&sha, file->sha256);
+    if (n < 0)
+        return err_errno(err, ERR_IO, errno, "cannot read the finished part %s", path);
+    return fs_fsync(fd, path, err);
+}
+
+int
+result_store_publish(const struct result_store *results, const char *part_path,
+                     int64_t request, const char *name, struct result_file *ret_file,
+                     struct err *err)
+{
+    struct result_file file = {0};
+    char folder[PATH_MAX_LEN];
+    char target[PATH_MAX_LEN];
+    int r;
+
+    if (!safe_name(name))
+        return err_set(err, ERR_INTERNAL, "result name %.100s cannot name a file",
+                       name);
+    snprintf(file.path, sizeof(file.path), "files/%" PRId64 "/%s", request, name);
+    r = hash_part(part_path, &file, err);
+    if (r < 0)
+        return r;
+    snprintf(target, sizeof(target), "files/%" PRId64, request);
+    r = join(folder, sizeof(folder), err, results->folder, target);
+    if (r == 0)
+        r = join(target, sizeof(target), err, results->folder, file.path);
+    if (r == 0)
+        r = fs_mkdir_private(folder, err);
+    if (r == 0)
+        r = fs_rename_durable(part_path, target, err);
+    if (r < 0)
+        return r;
+    *ret_file = file;
+    return 0;
+}
+
+int
+result_store_read(const struct result_store *results, const char *path, int64_t bytes,
+                  int *ret_fd, struct err *err)
+{
+    scoped(fd_close) int fd = -1;
+    struct stat st;
+
+    if (strncmp(path, "files/", 6) != 0 || strstr(path, ".."))
+        return err_set(err, ERR_INTERNAL, "result path %.100s is not one of ours",
+                       path);
+    fd = openat(results->folder_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0 && errno == ENOENT)
+        return err_set(err, ERR_GONE,
+                       "the result is no longer kept; run the job again to make it");
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_errno(err, ERR_IO, errno, "cannot open the result");
+    if (!S_ISREG(st.st_mode) || st.st_size != bytes)
+        return err_set(err, ERR_IO,
+                       "the result is damaged (%" PRId64 " bytes instead of %" PRId64
+                       ") and is not served; run the job again to make it anew",
+                       (int64_t)st.st_size, bytes);
+    *ret_fd = fd;
+    fd = -1;
+    return 0;
+}
+
+/* Does this file name start "REQUEST-" and, if token is given, end "-TOKEN.part"? */
+static bool
+is_part_of(const char *name, int64_t request, int64_t token)
+{
+    char head[32];
+    char tail[40];
+    size_t len = strlen(name);
+    size_t tail_len;
+
+    snprintf(head, sizeof(head), "%" PRId64 "-", request);
+    if (strncmp(name, head, strlen(head)) != 0)
+        return false;
+    if (token <= 0)
+        return true;
+    snprintf(tail, sizeof(tail), "-%" PRId64 ".part", token);
+    tail_len = strlen(tail);
+    return len > tail_len && strcmp(name + len - tail_len, tail) == 0;
+}
+
+void
+result_store_drop_parts(const struct result_store *results, int64_t request,
+                        int64_t token)
+{
+    int fd = openat(results->folder_fd, "parts", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    struct dirent *entry;
+
+    if (!dir) {
+        fd_close(&fd);
+        return;
+    }
+    while ((entry = readdir(dir)))
+        if (is_part_of(entry->d_name, request, token))
+            unlinkat(dirfd(dir), entry->d_name, 0);
+    closedir(dir);
+}
+
+void
+result_store_drop_files(const struct result_store *results, int64_t request)
+{
+    char name[64];
+    char path[PATH_MAX_LEN];
+    struct err ignored = {0};
+
+    snprintf(name, sizeof(name), "files/%" PRId64, request);
+    if (join(path, sizeof(path), &ignored, results->folder, name) == 0)
+        fs_remove_tree_quietly(path);
+}

@@ -1,0 +1,415 @@
+/*
+ * The flow of one request. Read run_carry_out first: prepare → steps → publish →
+ * record. Whatever happens on the way becomes one `struct end`, which is decided
+ * before anything is recorded.
+ */
+#include "run/run_private.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/fsio.h"
+#include "base/json.h"
+#include "config/config.h"
+#include "queue/claim.h"
+#include "queue/finish.h"
+#include "queue/job.h"
+#include "queue/params.h"
+#include "run/result_store.h"
+#include "store/store.h"
+#include "store/wake.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* How it ended, before it is recorded. */
+struct end {
+    enum request_outcome outcome;
+    char detail[512];
+    struct step_result made; /* the finished part, if a step made one */
+    struct request_result result;
+    struct result_file file;
+};
+
+struct run *
+run_new(const struct run_env *env, int64_t request_id, const char *job,
+        struct claim_token token)
+{
+    struct run *run = xcalloc(1, sizeof(*run));
+
+    run->env = env;
+    run->request_id = request_id;
+    run->token = token;
+    snprintf(run->job_name, sizeof(run->job_name), "%s", job);
+    pthread_mutex_init(&run->lock, NULL);
+    return run;
+}
+
+void
+run_free(struct run *run)
+{
+    if (!run)
+        return;
+    run_databases_close(run);
+    json_decref(run->params);
+    arena_release(&run->arena);
+    pthread_mutex_destroy(&run->lock);
+    free(run);
+}
+
+int64_t
+run_request_id(const struct run *run)
+{
+    return run->request_id;
+}
+
+const char *
+run_job(const struct run *run)
+{
+    return run->job_name;
+}
+
+void
+run_ask(struct run *run, enum run_wish wish)
+{
+    int seen = atomic_load(&run->wish);
+
+    while (seen < (int)wish)
+        if (atomic_compare_exchange_weak(&run->wish, &seen, (int)wish)) {
+            if (wish >= RUN_TIMEOUT)
+                run_databases_cut(run);
+            return;
+        }
+}
+
+void
+run_cut(struct run *run)
+{
+    run_databases_cut(run);
+}
+
+static void
+end_with(struct end *end, enum request_outcome outcome, const char *detail)
+{
+    end->outcome = outcome;
+    snprintf(end->detail, sizeof(end->detail), "%s", detail);
+}
+
+/* A failure, seen in the light of what was wished: a statement that was cut off
+ * because of a cancel is a cancel, not an error. */
+static void
+end_with_failure(struct end *end, enum run_wish wish, const struct err *err)
+{
+    if (wish == RUN_CANCEL)
+        end_with(end, OUTCOME_CANCELLED, "Cancelled while it ran.");
+    else if (wish == RUN_TIMEOUT)
+        end_with(end, OUTCOME_TIMEOUT,
+                 "It ran longer than the job's `timeout`; raise it or ask for less.");
+    else if (wish == RUN_STOP && err->code == ERR_TIMEOUT)
+        end_with(end, OUTCOME_STOPPED,
+                 "Cut off because the worker shut down; ask for it again.");
+    else
+        end_with(end, OUTCOME_ERROR, err->text);
+}
+
+static void
+end_with_step(struct end *end, enum run_wish wish, int step_outcome)
+{
+    struct err none = {0};
+
+    if (step_outcome == STEP_STOPPED && wish == RUN_STOP)
+        end_with(end, OUTCOME_STOPPED,
+                 "Stopped at a chunk boundary, by a shutdown of the worker or by "
+                 "request; ask for it again.");
+    else
+        end_with_failure(end, wish, &none);
+}
+
+/* --- prepare --- */
+
+static int
+load_params(struct run *run, const struct request *request, struct err *err)
+{
+    scoped(queue_job_free_ptr) struct queue_job *job = NULL;
+    scoped(json_drop) json_t *given = NULL;
+    struct params_errors errors = {0};
+    char text[400];
+    int r;
+
+    r = queue_job_parse(run->job->definition, &job, err);
+    if (r == 0)
+        r = json_parse(request->given, strlen(request->given), JSON_DEPTH_MAX, &given,
+                       err);
+    if (r < 0)
+        return r;
+    r = params_check(job, given, &run->params, &errors);
+    if (r == PARAMS_INVALID) {
+        params_errors_text(&errors, text, sizeof(text));
+        return err_set(err, ERR_INVALID,
+                       "the parameters do not fit the job as it is defined now: %s",
+                       text);
+    }
+    return r;
+}
+
+static int
+start_execution(struct run *run, struct err *err)
+{
+    scoped(buf_release) struct buf canonical = {0};
+    struct batch_start_order order = {
+        .job = run->job_name,
+        .one_alive = run->job->duplicates == CONFIG_DUPLICATES_REFUSE,
+        .request_id = run->request_id,
+        .token = run->token,
+    };
+    struct batch_started started = {0};
+    int r;
+
+    buf_init(&canonical, 1 << 20);
+    r = json_canonical(run->params, &canonical, err);
+    if (r < 0)
+        return r;
+    order.identity = buf_str(&canonical);
+    order.params = buf_str(&canonical);
+    r = batch_start(run->env->store, &order, &started, err);
+    if (r == BATCH_LOST)
+        run_ask(run, RUN_LOST);
+    if (r == BATCH_ALIVE)
+        return err_set(err, ERR_JOB_ALREADY_RUNNING,
+                       "execution %" PRId64 " of this job is still alive; wait for its "
+                       "end and ask again",
+                       started.alive_execution_id);
+    if (r == BATCH_OK)
+        run->execution_id = started.execution_id;
+    return r < 0 ? r : 0;
+}
+
+/* 0, or < 0 with the outcome that this failure means in ret_outcome. */
+static int
+prepare(struct run *run, enum request_outcome *ret_outcome, struct err *err)
+{
+    struct request request = {.estimate = -1};
+    size_t count = 0;
+    int r;
+
+    *ret_outcome = OUTCOME_ERROR;
+    run->job = config_job_find(run->env->config, run->job_name);
+    if (!run->job || !run->job->steps) {
+        *ret_outcome = OUTCOME_REFUSED;
+        return err_set(err, ERR_JOB_NOT_FOUND,
+                       "job %s is not in this worker's configuration any more; put it "
+                       "back into pawl.yaml and ask again",
+                       run->job_name);
+    }
+    run->temp_folder =
+        arena_printf(&run->arena, "%s/%" PRId64 "-%" PRId64, run->env->temp_folder,
+                     run->request_id, run->token.number);
+    r = fs_mkdir_private(run->temp_folder, err);
+    if (r == 0)
+        r = queue_load(run->env->store, run->request_id, run->request_id, &run->arena,
+                       &request, &count, err);
+    if (r == 0 && count != 1)
+        r = err_set(err, ERR_NOT_FOUND, "request %" PRId64 " has no row",
+                    run->request_id);
+    run->estimate = request.estimate;
+    if (r == 0)
+        r = load_params(run, &request, err);
+    if (r == 0)
+        r = start_execution(run, err);
+    if (r == -ERR_JOB_ALREADY_RUNNING)
+        *ret_outcome = OUTCOME_REFUSED;
+    return r;
+}
+
+/* --- steps --- */
+
+static int
+end_step(struct run *run, int outcome, const struct err *failure, struct err *err)
+{
+    enum execution_state state = EXECUTION_FAILED;
+
+    if (outcome == STEP_COMPLETED)
+        state = EXECUTION_COMPLETED;
+    else if (outcome == STEP_STOPPED)
+        state = EXECUTION_STOPPED;
+    return batch_step_end(run->env->store, run->request_id, run->token, run->step_id,
+                          state, failure->text[0] ? failure->text : NULL, err);
+}
+
+/* An enum step_outcome, or < 0. */
+static int
+carry_step(struct run *run, int ordinal, const json_t *def, struct step_result *made,
+           struct err *err)
+{
+    struct err note = {0};
+    struct step_ctx ctx;
+    struct io_ctx io;
+    int outcome;
+    int r;
+
+    run->step_name = json_string_value(json_object_get(def, "name"));
+    run_step_prepare(run, &io, &ctx);
+    ctx.def = def;
+    if (ordinal == 1)
+        ctx.total_rows = run->estimate;
+    r = batch_step_start(run->env->store, run->execution_id, run->request_id,
+                         run->token, run->step_name, ordinal, step_effect(def),
+                         &run->step_id, err);
+    if (r == BATCH_LOST)
+        return STEP_LOST;
+    if (r == 0)
+        r = result_store_part(run->env->results, run->request_id, run->step_name,
+                              run->token.number, run->part_path, sizeof(run->part_path),
+                              err);
+    if (r < 0)
+        return r;
+    outcome = step_run(&ctx, made, err);
+    if (outcome < 0)
+        err_prefix(err, "step %s", run->step_name);
+    if (outcome == STEP_LOST)
+        return outcome;
+    r = end_step(run, outcome, err, &note);
+    if (r == BATCH_LOST)
+        return STEP_LOST;
+    if (r < 0 && outcome == STEP_COMPLETED)
+        return err_set(err, note.code, "step %s: %s", run->step_name, note.text);
+    return outcome;
+}
+
+static void
+carry_steps(struct run *run, struct end *end)
+{
+    struct err err = {0};
+    const json_t *def;
+    size_t i;
+
+    json_array_foreach(run->job->steps, i, def)
+    {
+        struct step_result made = {0};
+        int outcome = carry_step(run, (int)i + 1, def, &made, &err);
+
+        if (outcome == STEP_LOST)
+            run_ask(run, RUN_LOST);
+        if (outcome < 0) {
+            end_with_failure(end, run_wish(run), &err);
+            return;
+        }
+        if (outcome != STEP_COMPLETED) {
+            end_with_step(end, run_wish(run), outcome);
+            return;
+        }
+        if (made.name[0])
+            end->made = made;
+    }
+    end_with(end, OUTCOME_COMPLETED, "");
+}
+
+/* --- publish, record --- */
+
+static void
+publish(struct run *run, struct end *end)
+{
+    struct err err = {0};
+    int r;
+
+    if (end->outcome != OUTCOME_COMPLETED || !end->made.name[0])
+        return;
+    r = result_store_publish(run->env->results, end->made.part_path, run->request_id,
+                             end->made.name, &end->file, &err);
+    if (r < 0) {
+        end_with(end, OUTCOME_ERROR, err.text);
+        return;
+    }
+    end->result = (struct request_result){
+        .known = true,
+        .path = end->file.path,
+        .name = end->made.name,
+        .type = end->made.content_type,
+        .bytes = end->file.bytes,
+        .rows = end->made.rows,
+        .sha256 = end->file.sha256,
+    };
+}
+
+static enum execution_state
+execution_end(enum request_outcome outcome)
+{
+    if (outcome == OUTCOME_COMPLETED)
+        return EXECUTION_COMPLETED;
+    return outcome == OUTCOME_STOPPED ? EXECUTION_STOPPED : EXECUTION_FAILED;
+}
+
+static void
+record(struct run *run, struct end *end, struct run_report *report)
+{
+    struct err err = {0};
+    struct finish_order order = {
+        .request_id = run->request_id,
+        .token = run->token,
+        .outcome = end->outcome,
+        .detail = end->detail[0] ? end->detail : NULL,
+        .execution_id = run->execution_id,
+        .result = &end->result,
+    };
+    int r;
+
+    report->outcome = end->outcome;
+    report->rows = end->result.known ? end->result.rows : -1;
+    snprintf(report->detail, sizeof(report->detail), "%s", end->detail);
+    if (run_wish(run) == RUN_LOST) {
+        snprintf(report->detail, sizeof(report->detail),
+                 "the claim was lost: another worker has closed it");
+        return;
+    }
+    r = run_record(run, execution_end(end->outcome), order.detail, &order, &err);
+    report->recorded = r == 0;
+    if (r < 0)
+        snprintf(report->detail, sizeof(report->detail), "%s", err.text);
+    if (r == QUEUE_CLAIM_LOST) {
+        run_ask(run, RUN_LOST);
+        snprintf(report->detail, sizeof(report->detail),
+                 "the claim was lost before the end could be recorded");
+    }
+    store_wake(run->env->store, WAKE_DONE);
+}
+
+/* A result that was published but belongs to no recorded outcome must not stay.
+ * When the store never answered it may be recorded: then it stays. */
+static void
+tidy(struct run *run, const struct end *end, const struct run_report *report)
+{
+    bool lost = run_wish(run) == RUN_LOST;
+
+    result_store_drop_parts(run->env->results, run->request_id, run->token.number);
+    if (end->result.known && report->recorded && end->outcome != OUTCOME_COMPLETED)
+        result_store_drop_files(run->env->results, run->request_id);
+    if (end->result.known && lost)
+        result_store_drop_files(run->env->results, run->request_id);
+    if (run->temp_folder)
+        fs_remove_tree_quietly(run->temp_folder);
+}
+
+void
+run_carry_out(struct run *run, struct run_report *ret_report)
+{
+    int64_t began_us = clock_mono_us(run->env->clock);
+    enum request_outcome refused = OUTCOME_ERROR;
+    struct run_report report = {.rows = -1};
+    struct end end = {.outcome = OUTCOME_ERROR};
+    struct err err = {0};
+
+    if (prepare(run, &refused, &err) < 0) {
+        end_with_failure(&end, run_wish(run), &err);
+        if (end.outcome == OUTCOME_ERROR)
+            end.outcome = refused;
+    } else if (run_wish(run) != RUN_LOST) {
+        carry_steps(run, &end);
+        publish(run, &end);
+    }
+    run_databases_close(run);
+    record(run, &end, &report);
+    tidy(run, &end, &report);
+    report.took_us = clock_mono_us(run->env->clock) - began_us;
+    *ret_report = report;
+}

@@ -1,0 +1,67 @@
+/*
+ * One claimed request, carried from claim to outcome: its steps in order, the
+ * checkpoints under its token, its progress and flags, the publishing of its
+ * result, the recording of how it ended.
+ *
+ * A struct run belongs to the thread that carries it; only run_ask may be called
+ * from others, between run_new and run_free.
+ */
+#ifndef RUN_RUN_H
+#define RUN_RUN_H
+
+#include "queue/request.h"
+
+struct clock;
+struct config;
+struct err;
+struct result_store;
+struct run;
+struct store;
+
+/* What all runs of a process share; read-only, outlives them. */
+struct run_env {
+    const struct config *config;
+    struct store *store;
+    const struct result_store *results;
+    const struct clock *clock;
+    const char *worker;      /* our worker id */
+    const char *temp_folder; /* private folders of runs are made in it */
+    int64_t record_retry_us; /* how long the recording of an outcome is tried */
+    int64_t progress_gap_us; /* at least this between two progress writes */
+};
+
+/* What somebody wants of a run. Only ever rises: a cancel beats a stop. */
+enum run_wish {
+    RUN_GO_ON,
+    RUN_STOP,    /* end at the next chunk boundary: drain or an operator's stop */
+    RUN_TIMEOUT, /* its time is over */
+    RUN_CANCEL,
+    RUN_LOST, /* the claim is somebody else's: write nothing more */
+};
+
+struct run_report {
+    enum request_outcome outcome;
+    bool recorded; /* false: the claim was lost, or the store stayed away */
+    int64_t rows;  /* of the result, -1 none */
+    int64_t took_us;
+    char detail[512]; /* what was recorded, or why nothing could be */
+};
+
+struct run *run_new(const struct run_env *env, int64_t request_id, const char *job,
+                    struct claim_token token);
+void run_free(struct run *run);
+
+int64_t run_request_id(const struct run *run);
+const char *run_job(const struct run *run);
+
+/* Any thread. From RUN_TIMEOUT upward a statement that is under way is cut off. */
+void run_ask(struct run *run, enum run_wish wish);
+
+/* Any thread. Cut off the statement that is under way, whatever the wish: the time
+ * for a clean stop is over. */
+void run_cut(struct run *run);
+
+/* Do it all. Blocks until the end is recorded or given up. */
+void run_carry_out(struct run *run, struct run_report *ret_report);
+
+#endif

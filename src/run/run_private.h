@@ -1,0 +1,74 @@
+/*
+ * Inside of struct run, for the files of this room only: run.c (the flow),
+ * run_step.c (what a step calls upward), run_databases.c, run_record.c.
+ */
+#ifndef RUN_RUN_PRIVATE_H
+#define RUN_RUN_PRIVATE_H
+
+#include "base/arena.h"
+#include "batch/execution.h"
+#include "io/io_ctx.h"
+#include "run/run.h"
+#include "steps/step.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct db;
+struct config_job;
+struct finish_order;
+
+#define RUN_DATABASES_MAX 16
+
+struct run_database {
+    const char *name; /* in the run's arena */
+    enum io_db_use use;
+    struct db *db;
+};
+
+struct run {
+    const struct run_env *env;
+    int64_t request_id;
+    char job_name[QUEUE_NAME_MAX + 1];
+    struct claim_token token;
+    _Atomic int wish; /* enum run_wish */
+
+    /* Connections of this run; the lock lets run_ask cut them off while open. */
+    pthread_mutex_t lock;
+    struct run_database databases[RUN_DATABASES_MAX];
+    size_t n_databases;
+
+    struct arena arena;
+    const struct config_job *job;
+    json_t *params; /* effective */
+    char *temp_folder;
+    int64_t execution_id;
+    int64_t estimate; /* rows expected, -1 = not known */
+
+    /* The step that runs. */
+    const char *step_name;
+    int64_t step_id;
+    int64_t chunk;
+    char part_path[4096];
+    int64_t progress_at_us; /* of the last write, monotonic; 0 = none yet */
+};
+
+static inline enum run_wish
+run_wish(const struct run *run)
+{
+    return (enum run_wish)atomic_load(&run->wish);
+}
+
+/* Fill io and ctx with the callbacks of this run. */
+void run_step_prepare(struct run *run, struct io_ctx *io, struct step_ctx *ctx);
+
+int run_database(struct run *run, const char *name, enum io_db_use use,
+                 struct db **ret_db, struct err *err) must_check;
+void run_databases_cut(struct run *run); /* any thread */
+void run_databases_close(struct run *run);
+
+/* Record the end, trying again while the store is away, for env->record_retry_us. */
+int run_record(struct run *run, enum execution_state state, const char *message,
+               const struct finish_order *order, struct err *err) must_check;
+
+#endif

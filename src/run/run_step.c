@@ -1,0 +1,143 @@
+/*
+ * What a step calls upward: has somebody asked us to end, how far are we, here
+ * is a chunk to commit, give me a database. Every write goes under the token; as
+ * soon as one tells that the claim is gone, the run stops itself.
+ */
+#include "run/run_private.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "queue/progress.h"
+#include "store/store.h"
+
+#include <string.h>
+
+static enum io_stop
+step_stopped(struct io_ctx *io)
+{
+    switch (run_wish(io->owner)) {
+    case RUN_GO_ON:
+        return IO_GO_ON;
+    case RUN_STOP:
+    case RUN_TIMEOUT:
+        return IO_STOP;
+    case RUN_CANCEL:
+    case RUN_LOST:
+        return IO_CANCEL;
+    }
+    return IO_CANCEL;
+}
+
+/* Progress is for watchers: one that cannot be written is left out, never fatal. */
+static void
+step_progress(struct io_ctx *io, int64_t done, int64_t total, const char *message)
+{
+    struct run *run = io->owner;
+    int64_t now_us = clock_mono_us(run->env->clock);
+    struct queue_flags flags = {0};
+    struct err ignored = {0};
+    int r;
+
+    if (run->progress_at_us && now_us - run->progress_at_us < run->env->progress_gap_us)
+        return;
+    run->progress_at_us = now_us;
+    r = queue_progress(run->env->store, run->request_id, run->token, done, total,
+                       message ? message : run->step_name, &flags, &ignored);
+    if (r == QUEUE_PROGRESS_LOST)
+        run_ask(run, RUN_LOST);
+    if (r == QUEUE_PROGRESS_OK && flags.cancel)
+        run_ask(run, RUN_CANCEL);
+    if (r == QUEUE_PROGRESS_OK && flags.stop)
+        run_ask(run, RUN_STOP);
+}
+
+static int
+step_database(struct io_ctx *io, const char *name, enum io_db_use use,
+              struct db **ret_db, struct err *err)
+{
+    return run_database(io->owner, name, use, ret_db, err);
+}
+
+struct commit {
+    const struct step_checkpoint *cp;
+    const struct checkpoint *checkpoint;
+};
+
+/* The chunk's rows and its checkpoint are one transaction: a lost claim must roll
+ * the rows back too, so here it is a failure. */
+static int
+commit_with_rows(struct db *db, void *arg, struct err *err)
+{
+    struct commit *commit = arg;
+    int r = commit->cp->apply(commit->cp->apply_arg, db, err);
+
+    if (r < 0)
+        return r;
+    r = batch_checkpoint_in(db, commit->checkpoint, err);
+    if (r == BATCH_LOST)
+        return err_set(err, ERR_STALE_TOKEN, "the claim is gone");
+    return r;
+}
+
+static int
+step_checkpoint(void *arg, const struct step_checkpoint *cp, struct err *err)
+{
+    struct run *run = arg;
+    struct checkpoint checkpoint = {
+        .request_id = run->request_id,
+        .token = run->token,
+        .execution_id = run->execution_id,
+        .step_id = run->step_id,
+        .point = {.counts = {.read = cp->counters.read,
+                             .written = cp->counters.written,
+                             .filtered = cp->counters.filtered,
+                             .skipped = cp->counters.skipped,
+                             .commits = cp->counters.commits,
+                             .rollbacks = cp->counters.rollbacks},
+                  .chunk = run->chunk + 1,
+                  .position = cp->reader_position,
+                  .writer_state = cp->writer_state},
+        .last = cp->last,
+    };
+    struct commit commit = {.cp = cp, .checkpoint = &checkpoint};
+    int r;
+
+    if (run_wish(run) == RUN_LOST)
+        return STEP_LOST;
+    if (cp->apply)
+        r = store_write(run->env->store, STORE_NORMAL, commit_with_rows, &commit, err);
+    else
+        r = batch_checkpoint(run->env->store, &checkpoint, err);
+    if (r == BATCH_LOST || r == -ERR_STALE_TOKEN) {
+        run_ask(run, RUN_LOST);
+        return STEP_LOST;
+    }
+    if (r < 0)
+        return err_prefix(err, "step %s, chunk %lld", run->step_name,
+                          (long long)checkpoint.point.chunk);
+    run->chunk++;
+    return 0;
+}
+
+void
+run_step_prepare(struct run *run, struct io_ctx *io, struct step_ctx *ctx)
+{
+    *io = (struct io_ctx){
+        .owner = run,
+        .stopped = step_stopped,
+        .progress = step_progress,
+        .database = step_database,
+        .params = run->params,
+        .temp_folder = run->temp_folder,
+        .part_path = run->part_path,
+        .arena = &run->arena,
+    };
+    *ctx = (struct step_ctx){
+        .io = io,
+        .total_rows = -1,
+        .checkpoint = step_checkpoint,
+        .checkpoint_arg = run,
+    };
+    run->chunk = 0;
+    run->progress_at_us = 0;
+}
