@@ -1,0 +1,215 @@
+/* Jobs with how they stand, executions with their steps, workers. */
+#include "service/service.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "batch/execution.h"
+#include "config/config.h"
+#include "liveness/worker_row.h"
+#include "queue/definition.h"
+#include "queue/job.h"
+
+#include <string.h>
+
+static void
+put_id(struct json_out *out, const char *key, int64_t id)
+{
+    if (id)
+        json_kv_i64(out, key, id);
+    else
+        json_kv_null(out, key);
+}
+
+static void
+put_last(struct json_out *out, const struct job_state *state)
+{
+    json_key(out, "lastExecution");
+    if (!state->last_execution_id) {
+        json_put_null(out);
+        return;
+    }
+    json_begin_object(out);
+    json_kv_i64(out, "executionId", state->last_execution_id);
+    json_kv_i64(out, "instanceId", state->last_instance_id);
+    json_kv_str(out, "state", state->last_state);
+    json_kv_time_us(out, "startedAt", state->last_started_at_us);
+    json_kv_time_us(out, "endedAt", state->last_ended_at_us);
+    json_kv_time_us(out, "lastUpdated", state->last_updated_us);
+    json_end_object(out);
+}
+
+static int
+put_job(struct json_out *out, const struct job_state *state, struct err *err)
+{
+    scoped(queue_job_free_ptr) struct queue_job *job = NULL;
+    int r = queue_job_parse(state->definition, &job, err);
+
+    if (r < 0)
+        return err_prefix(err, "job %s in the store", state->job);
+    json_begin_object(out);
+    json_kv_str(out, "job", state->job);
+    json_kv_str(out, "title", job->title);
+    json_kv_str(out, "description", job->description);
+    json_kv_str(out, "kind", job->kind == QUEUE_KIND_TASK ? "task" : "batch");
+    json_kv_str(out, "duplicates", queue_duplicates_word(job->duplicates));
+    json_kv_str(out, "lane", job->lane);
+    json_kv_bool(out, "makesResult", job->makes_result);
+    json_kv_value(out, "params", json_object_get(job->definition, "params"));
+    json_kv_i64(out, "queued", state->queued);
+    json_kv_i64(out, "running", state->running);
+    put_id(out, "activeRequestId", state->active_request_id);
+    put_id(out, "lastRequestId", state->last_request_id);
+    put_last(out, state);
+    json_end_object(out);
+    return 0;
+}
+
+int
+service_jobs(const struct service *service, struct answer *ret_answer, struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct job_state *states = NULL;
+    struct json_out out;
+    size_t count = 0;
+    int r = queue_jobs(service->store, &arena, &states, &count, err);
+
+    json_out_init(&out, &ret_answer->body);
+    json_begin_object(&out);
+    json_key(&out, "items");
+    json_begin_array(&out);
+    for (size_t i = 0; r == 0 && i < count; i++)
+        if (!states[i].withdrawn)
+            r = put_job(&out, &states[i], err);
+    if (r < 0)
+        return r;
+    json_end_array(&out);
+    json_end_object(&out);
+    ret_answer->status = 200;
+    return 0;
+}
+
+int
+service_job(const struct service *service, const char *job, struct answer *ret_answer,
+            struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct job_state *states = NULL;
+    struct json_out out;
+    size_t count = 0;
+    int r = queue_jobs(service->store, &arena, &states, &count, err);
+
+    if (r < 0)
+        return r;
+    json_out_init(&out, &ret_answer->body);
+    ret_answer->status = 200;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(states[i].job, job) == 0 && !states[i].withdrawn)
+            return put_job(&out, &states[i], err);
+    return err_set(err, ERR_JOB_NOT_FOUND,
+                   "there is no job %.100s; GET /api/v1/jobs lists those there are",
+                   job);
+}
+
+/* --- executions --- */
+
+static void
+put_step(struct json_out *out, const struct step_execution *step)
+{
+    const struct step_counts *counts = &step->point.counts;
+
+    json_begin_object(out);
+    json_kv_str(out, "name", step->name);
+    json_kv_str(out, "state", execution_state_name(step->state));
+    json_kv_str(out, "effect", step->effect);
+    json_kv_i64(out, "read", counts->read);
+    json_kv_i64(out, "written", counts->written);
+    json_kv_i64(out, "filtered", counts->filtered);
+    json_kv_i64(out, "skipped", counts->skipped);
+    json_kv_i64(out, "commits", counts->commits);
+    json_kv_i64(out, "rollbacks", counts->rollbacks);
+    json_kv_i64(out, "chunk", step->point.chunk);
+    json_kv_time_us(out, "startedAt", step->started_at_us);
+    json_kv_time_us(out, "endedAt", step->ended_at_us);
+    json_kv_time_us(out, "lastUpdated", step->last_updated_us);
+    json_kv_str(out, "message", step->message);
+    json_end_object(out);
+}
+
+int
+service_execution(const struct service *service, int64_t execution_id,
+                  struct answer *ret_answer, struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct execution execution = {0};
+    struct json_out out;
+    int r = batch_execution_get(service->store, execution_id, &arena, &execution, err);
+
+    if (r < 0)
+        return r;
+    ret_answer->status = 200;
+    json_out_init(&out, &ret_answer->body);
+    json_begin_object(&out);
+    json_kv_i64(&out, "executionId", execution.id);
+    json_kv_i64(&out, "instanceId", execution.instance_id);
+    json_kv_i64(&out, "instanceNumber", execution.instance_number);
+    json_kv_str(&out, "job", execution.job);
+    json_kv_i64(&out, "requestId", execution.request_id);
+    json_kv_str(&out, "state", execution_state_name(execution.state));
+    json_kv_raw(&out, "params", execution.params);
+    json_kv_time_us(&out, "startedAt", execution.started_at_us);
+    json_kv_time_us(&out, "endedAt", execution.ended_at_us);
+    json_kv_time_us(&out, "lastUpdated", execution.last_updated_us);
+    json_kv_str(&out, "message", execution.message);
+    json_key(&out, "steps");
+    json_begin_array(&out);
+    for (size_t i = 0; i < execution.n_steps; i++)
+        put_step(&out, &execution.steps[i]);
+    json_end_array(&out);
+    json_end_object(&out);
+    return 0;
+}
+
+/* --- workers --- */
+
+int
+service_workers(const struct service *service, struct answer *ret_answer,
+                struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct worker_row *rows = NULL;
+    struct json_out out;
+    int64_t now_us = 0;
+    size_t count = 0;
+    int r = worker_list(service->store, &arena, &rows, &count, &now_us, err);
+
+    if (r < 0)
+        return r;
+    ret_answer->status = 200;
+    json_out_init(&out, &ret_answer->body);
+    json_begin_object(&out);
+    json_key(&out, "items");
+    json_begin_array(&out);
+    for (size_t i = 0; i < count; i++) {
+        json_begin_object(&out);
+        json_kv_str(&out, "worker", rows[i].id);
+        json_kv_str(&out, "seat", rows[i].seat);
+        json_kv_str(&out, "host", rows[i].host);
+        json_kv_i64(&out, "pid", rows[i].pid);
+        json_kv_bool(&out, "live",
+                     now_us - rows[i].beat_at_us <
+                         service->config->worker.dead_after_us);
+        json_kv_raw(&out, "lanes", rows[i].lanes);
+        json_kv_raw(&out, "inUse", rows[i].in_use);
+        json_kv_raw(&out, "jobs", rows[i].jobs);
+        json_kv_raw(&out, "keys", rows[i].keys);
+        json_kv_str(&out, "version", rows[i].version);
+        json_kv_time_us(&out, "startedAt", rows[i].started_at_us);
+        json_kv_time_us(&out, "beatAt", rows[i].beat_at_us);
+        json_end_object(&out);
+    }
+    json_end_array(&out);
+    json_end_object(&out);
+    return 0;
+}

@@ -1,0 +1,125 @@
+/*
+ * What a client may ask of pawl, JSON in and JSON out, whatever carries it: the
+ * api brings it over HTTP, the command line calls it directly when no server
+ * owns the store. The shapes are the public contract (docs/api.md).
+ *
+ * A call returns 0 with an answer, or a failure; service_problem turns a failure
+ * into the problem document of RFC 9457. Any thread; struct service is read-only.
+ */
+#ifndef SERVICE_SERVICE_H
+#define SERVICE_SERVICE_H
+
+#include "base/buf.h"
+#include "queue/params.h"
+#include "queue/request.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+struct arena;
+struct catalog;
+struct clock;
+struct config;
+struct err;
+struct list_filter;
+struct result_store;
+struct store;
+
+struct service {
+    const struct config *config;
+    struct store *store;
+    struct catalog *catalog;
+    const struct result_store *results; /* NULL: results are not served here */
+    const struct clock *clock;
+};
+
+/* Who asks. */
+struct caller {
+    const char *name; /* token's name, "cli", or the peer's address */
+    enum request_source source;
+};
+
+/* Release body by buf_release. */
+struct answer {
+    int status; /* of HTTP: 200, 202 */
+    struct buf body;
+    int64_t request_id; /* 0 = about no single request */
+};
+
+/* What a failure adds for the problem document: fields that are wrong, and which of
+ * many orders was refused. All-zero is ready. */
+struct complaint {
+    struct params_errors errors;
+    bool has_index;
+    size_t index;
+};
+
+#define SERVICE_BODY_MAX ((size_t)64 << 20) /* ceiling of an answer */
+
+/* POST /jobs/{job}/requests; body may be NULL for {}. digest: SHA-256 hex of the
+ * body as it came, with an idempotency key only. */
+int service_submit(const struct service *service, const struct caller *caller,
+                   const char *job, const json_t *body, const char *idempotency_key,
+                   const char *digest, struct answer *ret_answer,
+                   struct complaint *complaint, struct err *err) must_check;
+
+/* POST /requests: {"requests": [{job, params, …, idempotencyKey?}, …]}, all or none. */
+int service_submit_many(const struct service *service, const struct caller *caller,
+                        const json_t *body, struct answer *ret_answer,
+                        struct complaint *complaint, struct err *err) must_check;
+
+/* GET /requests/{id}. ret_final (may be NULL): nothing will change any more. */
+int service_show(const struct service *service, int64_t request_id,
+                 struct answer *ret_answer, bool *ret_final,
+                 struct err *err) must_check;
+
+/* GET /requests */
+int service_list(const struct service *service, const struct list_filter *filter,
+                 struct answer *ret_answer, struct err *err) must_check;
+
+/* POST /requests/{id}/cancel and /stop */
+int service_cancel(const struct service *service, const struct caller *caller,
+                   int64_t request_id, struct answer *ret_answer,
+                   struct err *err) must_check;
+int service_stop(const struct service *service, const struct caller *caller,
+                 int64_t request_id, struct answer *ret_answer,
+                 struct err *err) must_check;
+
+/* GET /jobs, GET /jobs/{job} */
+int service_jobs(const struct service *service, struct answer *ret_answer,
+                 struct err *err) must_check;
+int service_job(const struct service *service, const char *job,
+                struct answer *ret_answer, struct err *err) must_check;
+
+/* GET /executions/{id} */
+int service_execution(const struct service *service, int64_t execution_id,
+                      struct answer *ret_answer, struct err *err) must_check;
+
+/* GET /workers */
+int service_workers(const struct service *service, struct answer *ret_answer,
+                    struct err *err) must_check;
+
+/* What is to be downloaded; strings in the arena, the descriptor the caller's. */
+struct service_result {
+    int fd;
+    int64_t bytes;
+    const char *name;
+    const char *type;
+    const char *sha256;
+};
+
+/* GET /requests/{id}/result: -ERR_NO_RESULT before DONE and where none is made by this
+ * request, -ERR_NOT_FOUND where the job makes none, -ERR_GONE after its retention. */
+int service_result(const struct service *service, int64_t request_id,
+                   struct arena *arena, struct service_result *ret_result,
+                   struct err *err) must_check;
+
+/*
+ * The problem document of a failure, and its HTTP status. Texts of unexpected
+ * failures (5xx but those that tell what to do) stay inside: trace names the
+ * request in the log. complaint may be NULL.
+ */
+int service_problem(const struct err *err, const struct complaint *complaint,
+                    const char *instance, const char *trace, struct buf *body);
+
+#endif
