@@ -1,0 +1,109 @@
+/*
+ * Claiming for lanes. A claim goes on behind the last one of its lane, so that
+ * it need not walk rows already taken; a sweep from the start finds what was
+ * committed late or ranks higher. Sweeps happen at each wake-up, when the way
+ * behind the cursor is empty, and at least once a second under load.
+ */
+#include "worker/worker_private.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "config/config.h"
+
+#include <stdlib.h>
+
+#define SWEEP_EVERY_US US_PER_S
+#define CLAIM_MAX      256
+
+/* The held mark is set on this thread before anything else can look at the claim. */
+static void
+hold(struct worker *worker, int lane, const struct claim *claim, int64_t request_id)
+{
+    const struct config_job *job = config_job_find(worker->options.config, claim->job);
+    struct slot *slot = xcalloc(1, sizeof(*slot));
+
+    slot->run = run_new(&worker->env, request_id, claim->job, claim->token);
+    slot->request_id = request_id;
+    slot->lane = lane;
+    if (job && job->timeout_us)
+        slot->deadline_us = worker_now_us(worker) + job->timeout_us;
+    list_push_back(&worker->held, &slot->held);
+    worker->n_held++;
+    pthread_mutex_lock(&worker->lock);
+    worker->lanes[lane].in_use++;
+    pthread_mutex_unlock(&worker->lock);
+    log_line(worker->options.log, LOG_INFO, "request running",
+             log_i64("request", request_id), log_str("job", claim->job),
+             log_str("lane", claim->lane));
+    slots_fill(worker->slots, slot);
+}
+
+/* Returns how many were claimed, or < 0. */
+static int
+claim_once(struct worker *worker, int at, struct claim_cursor *cursor, struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct lane *lane = &worker->lanes[at];
+    int free_slots = lane->slots - lane->in_use;
+    struct claim claims[CLAIM_MAX];
+    size_t count = 0;
+    int taken = 0;
+    struct claim_want want = {
+        .worker = worker->id,
+        .lane = lane->name,
+        .jobs = worker->jobs,
+        .n_jobs = worker->n_jobs,
+        .max = free_slots < CLAIM_MAX ? free_slots : CLAIM_MAX,
+        .cursor = cursor,
+    };
+    int r = queue_claim(worker->options.store, &want, &arena, claims, &count, err);
+
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < count; i++)
+        for (int64_t id = claims[i].first_id; id <= claims[i].last_id; id++, taken++)
+            hold(worker, at, &claims[i], id);
+    return taken;
+}
+
+static bool
+has_free(const struct lane *lane)
+{
+    return lane->in_use < lane->slots;
+}
+
+static int
+claim_lane(struct worker *worker, int at, struct err *err)
+{
+    struct lane *lane = &worker->lanes[at];
+    int64_t now_us = worker_now_us(worker);
+    int r = 0;
+
+    if (lane->cursor.set && now_us - lane->swept_at_us < SWEEP_EVERY_US)
+        r = claim_once(worker, at, &lane->cursor, err);
+    if (r < 0 || !has_free(lane))
+        return r;
+    lane->cursor = (struct claim_cursor){0};
+    lane->swept_at_us = now_us;
+    r = claim_once(worker, at, &lane->cursor, err);
+    if (r >= 0 && has_free(lane))
+        lane->empty = true;
+    return r;
+}
+
+int
+worker_claim(struct worker *worker, struct err *err)
+{
+    for (size_t i = 0; i < worker->n_lanes; i++) {
+        struct lane *lane = &worker->lanes[i];
+        int r;
+
+        if (lane->empty || !has_free(lane) || worker->n_jobs == 0)
+            continue;
+        r = claim_lane(worker, (int)i, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}

@@ -1,0 +1,89 @@
+/*
+ * Inside of struct worker, for the files of this room only: worker.c (the loop),
+ * lane.c (claiming), startup.c (seat, cleaning, announcing), heartbeat.c.
+ * What the loop thread owns alone and what is shared under the lock stand apart.
+ */
+#ifndef WORKER_WORKER_PRIVATE_H
+#define WORKER_WORKER_PRIVATE_H
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/list.h"
+#include "liveness/seat.h"
+#include "queue/claim.h"
+#include "run/run.h"
+#include "worker/slot.h"
+#include "worker/worker.h"
+
+#include <pthread.h>
+
+#define WORKER_LANES_MAX 32
+
+struct lane {
+    const char *name;
+    int slots;
+    int in_use; /* read by the heartbeat: under the worker's lock */
+    struct claim_cursor cursor;
+    bool empty; /* the last sweep found nothing: wait for a wake-up */
+    int64_t swept_at_us;
+};
+
+struct worker {
+    struct worker_options options;
+    struct run_env env;
+    struct seat seat;
+    char id[WORKER_ID_MAX];
+    struct arena arena; /* names, paths: for the worker's life */
+    const char **jobs;
+    size_t n_jobs;
+    int subscription;
+    pthread_t thread;
+    pthread_t heart;
+    bool started;
+
+    /* the loop's */
+    struct lane lanes[WORKER_LANES_MAX];
+    size_t n_lanes;
+    struct slots *slots;
+    struct list held; /* struct slot.held */
+    size_t n_held;
+    int64_t due_at_us;  /* monotonic: next promotion or expiry; 0 = none waits */
+    int64_t scan_at_us; /* monotonic: next safety scan */
+    bool store_away;    /* said in the log already */
+    int64_t pause_ms;   /* the store is away: wait so long before the next try */
+    int64_t drain_until_us;
+    bool cut;
+
+    /* shared, under the lock */
+    pthread_mutex_t lock;
+    pthread_cond_t wake;      /* the loop waits here */
+    pthread_cond_t heartbeat; /* the heart waits here */
+    unsigned woken;           /* enum store_topic bits since the last look */
+    bool done_waiting;        /* a slot has come back */
+    bool stopping;
+    bool hurry;
+    bool gone;  /* somebody declared us dead */
+    bool ended; /* the loop is over: the heart may stop */
+};
+
+int worker_startup(struct worker *worker, struct err *err) must_check;
+void worker_leave(struct worker *worker);
+
+/* Put our row into the store: at the start, and again if it was removed. */
+int worker_announce(struct worker *worker, struct err *err) must_check;
+
+/* Claim for every lane that has free slots and may have work. */
+int worker_claim(struct worker *worker, struct err *err) must_check;
+
+void *worker_heart(void *arg);
+
+/* JSON object lane → number; of slots in use, or of all slots. In the arena. */
+const char *worker_lanes_json(struct worker *worker, bool in_use, struct arena *arena);
+
+static inline int64_t
+worker_now_us(const struct worker *worker)
+{
+    return clock_mono_us(worker->options.clock);
+}
+
+#endif
