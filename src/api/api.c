@@ -1,0 +1,171 @@
+/*
+ * From a request to its handler and back. The head is looked at on the loop's
+ * thread (is there such a route, may it have this body?), the handler runs on
+ * one of the server's threads.
+ */
+#include "api/api_private.h"
+
+#include "api/watch.h"
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/strs.h"
+#include "config/config.h"
+#include "net/loop.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* A body is JSON in UTF-8; no body needs no type. */
+static int
+check_media_type(const struct http_request *req, const struct route *route,
+                 struct err *err)
+{
+    const char *type = http_request_header(req, "Content-Type");
+    const char *length = http_request_header(req, "Content-Length");
+    bool has_body = http_request_header(req, "Transfer-Encoding") ||
+                    (length && strcmp(length, "0") != 0);
+
+    if (!has_body)
+        return 0;
+    if (route->body_max == 0)
+        return err_set(err, ERR_INVALID, "this call takes no body");
+    if (!type || strncasecmp(type, "application/json", 16) != 0 ||
+        (type[16] && type[16] != ';' && type[16] != ' '))
+        return err_set(err, ERR_MEDIA_TYPE,
+                       "send the body as Content-Type: application/json");
+    if (strcasestr(type, "charset=") && !strcasestr(type, "charset=utf-8"))
+        return err_set(err, ERR_MEDIA_TYPE, "send the body in UTF-8");
+    return 0;
+}
+
+static void
+on_head(void *arg, struct http_request *req)
+{
+    const struct route *route;
+    struct api *api = arg;
+    struct err err = {0};
+
+    route = api_route_find(req, &err);
+    if (!route || api_ask_origin(req, &err) < 0 ||
+        check_media_type(req, route, &err) < 0) {
+        api_respond_problem(api, req, NULL, &err);
+        return;
+    }
+    http_request_set_user(req, (void *)(uintptr_t)route);
+    http_request_set_body_max(req, route->body_max ? route->body_max : 1);
+}
+
+static void
+on_request(void *arg, struct http_request *req)
+{
+    const struct route *route = http_request_user(req);
+    struct reply reply = {0};
+    struct api *api = arg;
+    struct err err = {0};
+
+    buf_init(&reply.answer.body, SERVICE_BODY_MAX);
+    if (route->handle(api, req, &reply, &err) < 0) {
+        buf_release(&reply.answer.body);
+        api_respond_problem(api, req, &reply.complaint, &err);
+        return;
+    }
+    if (reply.kept)
+        buf_release(&reply.answer.body);
+    else
+        api_respond(api, req, &reply);
+}
+
+/* --- life --- */
+
+/* "127.0.0.1:8410", "[::1]:8410", "localhost:0" */
+static int
+listen_tcp(struct api *api, struct err *err)
+{
+    const char *listen = api->options.config->api.listen;
+    const char *colon = strrchr(listen, ':');
+    char host[256];
+    int64_t port = 0;
+    size_t len;
+    int r;
+
+    if (!colon)
+        return err_set(err, ERR_CONFIG, "api.listen must be HOST:PORT, not %s", listen);
+    r = parse_i64("the port of api.listen", colon + 1, 0, 65535, &port, err);
+    if (r < 0)
+        return r;
+    len = (size_t)(colon - listen);
+    if (listen[0] == '[' && len > 2 && listen[len - 1] == ']')
+        snprintf(host, sizeof(host), "%.*s", (int)len - 2, listen + 1);
+    else
+        snprintf(host, sizeof(host), "%.*s", (int)len, listen);
+    return http_server_listen_tcp(api->server, host, (int)port, &api->port, err);
+}
+
+static int
+open_server(struct api *api, struct err *err)
+{
+    const struct config *config = api->options.config;
+    struct http_server_options options = {
+        .handler = on_request,
+        .on_head = on_head,
+        .arg = api,
+        .body_max = (size_t)config->api.max_body,
+        .connections_max = (int)config->api.max_connections,
+        .head_ms = config->api.header_timeout_us / US_PER_MS,
+        .body_ms = config->api.body_timeout_us / US_PER_MS,
+        .idle_ms = config->api.idle_timeout_us / US_PER_MS,
+    };
+    int r = http_server_new(api->options.loop, &options, &api->server, err);
+
+    if (r == 0)
+        r = listen_tcp(api, err);
+    if (r == 0 && api->options.socket)
+        r = http_server_listen_unix(api->server, api->options.socket, err);
+    return r;
+}
+
+int
+api_new(const struct api_options *options, struct api **ret_api, struct err *err)
+{
+    struct api *api = xcalloc(1, sizeof(*api));
+    int r;
+
+    api->options = *options;
+    api->ready = true;
+    r = watch_new(api, &api->watch, err);
+    if (r == 0)
+        r = open_server(api, err);
+    if (r < 0) {
+        api_free(api);
+        return r;
+    }
+    *ret_api = api;
+    return 0;
+}
+
+void
+api_free(struct api *api)
+{
+    if (!api)
+        return;
+    watch_free(api->watch);
+    http_server_free(api->server);
+    free(api);
+}
+
+int
+api_port(const struct api *api)
+{
+    return api->port;
+}
+
+void
+api_drain(struct api *api, int64_t deadline_ms, void (*fn)(void *arg), void *arg)
+{
+    api->ready = false;
+    watch_drain(api->watch);
+    http_server_drain(api->server, deadline_ms, fn, arg);
+}
