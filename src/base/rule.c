@@ -267,10 +267,14 @@ read_type(struct reading *reading, const json_t *json)
         }
     }
     near = str_nearest(word, type_names, RULE_TYPE_COUNT);
-    report(reading, "type",
-           "unknown type %s%s%s (string, integer, number, boolean, date, timestamp, "
-           "enum, list)",
-           word, near != NULL ? "; did you mean " : "", near != NULL ? near : "");
+    if (near != NULL)
+        report(reading, "type", "unknown type %s; did you mean %s?", word, near);
+    else
+        report(
+            reading, "type",
+            "unknown type %s: string, integer, number, boolean, date, timestamp, enum "
+            "and list are known",
+            word);
     return false;
 }
 

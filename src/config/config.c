@@ -103,7 +103,7 @@ config_load(const char *path, config_env_fn env, void *env_arg,
         r = read_file(path, &text, err);
     if (r < 0)
         return r;
-    reading.root = ynode_parse(text.data, text.len, path, &config->arena, errors);
+    reading.root = ynode_parse(buf_str(&text), text.len, path, &config->arena, errors);
     if (reading.root != NULL) {
         reading_table(&reading, &config_settings, reading.root, "", config);
         config_check_references(&reading);

@@ -43,7 +43,7 @@ static const struct {
     {"could not find expected ':'", "a ':' is missing after the key above"},
     {"did not find expected ',' or ']'", "a ',' or ']' is missing"},
     {"did not find expected ',' or '}'", "a ',' or '}' is missing"},
-    {"found unexpected end of stream", "the file ends inside of a quoted text"},
+    {"found unexpected end of stream", "the quote that opens here is never closed"},
     {"found unknown escape character",
      "an unknown escape inside of \"…\": write \\\\ for a backslash, or use '…'"},
     {"did not find expected <document start>",
@@ -94,6 +94,9 @@ report_syntax(struct builder *b)
     b->broken = true;
     if (parser->error == YAML_READER_ERROR)
         mark = mark_of(b, parser->problem_offset);
+    /* A quote left open is found at the end of the file; its start says more. */
+    if (str_eq(problem, "found unexpected end of stream"))
+        mark = parser->context_mark;
     for (i = 0; i < array_len(sentences); i++) {
         if (str_eq(sentences[i].theirs, problem))
             problem = sentences[i].ours;

@@ -120,7 +120,7 @@ number_json(const struct ynode *node, const char *where, struct config_errors *e
         return json_real(real);
     config_errors_add(errors, where, node->line, node->column, "%s: %s", node->text,
                       problem);
-    return json_null();
+    return json_string(node->text); /* so that little else is found wrong */
 }
 
 static json_t *
