@@ -9,12 +9,14 @@
 #include "base/err.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <uv.h>
 
 struct post {
@@ -149,17 +151,29 @@ loop_free(struct loop *loop)
     free(loop);
 }
 
+/* sendfile has no flag against SIGPIPE. One that was raised meanwhile must not be
+ * left to strike when it is let in again. */
+static void
+drop_pending(const sigset_t *set)
+{
+    const struct timespec no_wait = {0};
+
+    while (sigtimedwait(set, NULL, &no_wait) > 0 || errno == EINTR)
+        continue;
+}
+
 void
 loop_run(struct loop *loop)
 {
     sigset_t pipe_only, old;
 
-    /* sendfile has no flag against SIGPIPE. */
     sigemptyset(&pipe_only);
     sigaddset(&pipe_only, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe_only, &old);
     while (!atomic_exchange(&loop->stop, false))
         uv_run(&loop->uv, UV_RUN_DEFAULT);
+    if (!sigismember(&old, SIGPIPE))
+        drop_pending(&pipe_only);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
