@@ -290,7 +290,7 @@ set_session(struct pg_db *pg, const struct db_options *options, struct err *err)
 {
     struct setting_list list = {.count = 0};
     const char *values[2 * SETTINGS_MAX];
-    scoped(buf_release) struct buf query;
+    scoped(buf_release) struct buf query = {0};
     PGresult *res;
     int r;
 

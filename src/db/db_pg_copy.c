@@ -28,7 +28,7 @@ pg_copy_begin(struct db *db, const char *table, const char *const *columns,
               size_t n_columns, void **ret_state, struct err *err)
 {
     struct pg_db *pg = pg_of(db);
-    scoped(buf_release) struct buf text;
+    scoped(buf_release) struct buf text = {0};
     struct pg_copy *copy;
     PGresult *res;
     int r;

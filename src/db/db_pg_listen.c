@@ -7,7 +7,7 @@
 int
 pg_listen(struct db *db, const char *channel, struct err *err)
 {
-    scoped(buf_release) struct buf text;
+    scoped(buf_release) struct buf text = {0};
 
     if (db->pooled)
         return db_fail(err, ERR_CONFIG, "",

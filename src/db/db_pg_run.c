@@ -166,6 +166,7 @@ run(struct pg_db *pg, const struct db_sql *sql, const struct db_value *values,
     PGresult *res = NULL;
     int r;
 
+    params.text = (struct buf){0}; /* the rest is filled as far as it is used */
     r = pg_check_free(pg, sql->name, err);
     if (r < 0)
         return r;
@@ -332,6 +333,7 @@ query_stream(struct pg_db *pg, const struct db_sql *sql, const struct db_value *
     struct pg_cursor *cursor;
     int r;
 
+    params.text = (struct buf){0}; /* the rest is filled as far as it is used */
     r = pg_check_free(pg, sql->name, err);
     if (r < 0)
         return r;

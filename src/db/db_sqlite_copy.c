@@ -36,7 +36,7 @@ sqlite_copy_begin(struct db *db, const char *table, const char *const *columns,
                   size_t n_columns, void **ret_state, struct err *err)
 {
     struct sqlite_db *sl = sqlite_of(db);
-    scoped(buf_release) struct buf text;
+    scoped(buf_release) struct buf text = {0};
     struct sqlite_copy *copy;
     int rc, r;
 

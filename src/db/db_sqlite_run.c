@@ -135,7 +135,7 @@ release(struct sqlite_stmt *stmt)
 static int
 bind_array(sqlite3_stmt *stmt, int index, const struct db_value *value)
 {
-    scoped(buf_release) struct buf json;
+    scoped(buf_release) struct buf json = {0};
 
     buf_init(&json, (size_t)256 << 20);
     db_array_json(&json, value);
