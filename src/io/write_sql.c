@@ -272,6 +272,19 @@ value_of(const struct cell *cell, char *text)
     return p_null();
 }
 
+/* Puts the database's name before a failure, and the remedy where we know one. */
+static int
+failed(const struct sql_writer *sql, int r, struct err *err)
+{
+    if (r == -ERR_STORE_BUSY && sql->db && db_kind(sql->db) == DB_SQLITE)
+        return err_prefix(
+            err,
+            "write to database %s (a step that reads and writes one SQLite "
+            "file needs it in WAL mode: PRAGMA journal_mode=WAL)",
+            sql->database);
+    return err_prefix(err, "write to database %s", sql->database);
+}
+
 static int
 copy_rows(struct sql_writer *sql, struct db *db, const struct row_set *rows,
           struct err *err)
@@ -330,7 +343,7 @@ sql_apply(struct writer *writer, struct db *db, const struct row_set *rows,
     if (r == 0 && rows->count > 0)
         r = sql->copy ? copy_rows(sql, db, rows, err)
                       : run_statements(sql, db, rows, err);
-    return r < 0 ? err_prefix(err, "write to database %s", sql->database) : 0;
+    return r < 0 ? failed(sql, r, err) : 0;
 }
 
 static int
@@ -344,7 +357,7 @@ sql_write(struct writer *writer, const struct row_set *rows, struct err *err)
         if (!sql->tx.db) {
             r = db_begin(sql->db, DB_WRITE, &sql->tx, err);
             if (r < 0)
-                return err_prefix(err, "write to database %s", sql->database);
+                return failed(sql, r, err);
         }
         r = sql_apply(writer, sql->db, rows, err);
         if (r < 0)
@@ -359,7 +372,7 @@ commit_own(struct sql_writer *sql, struct err *err)
 {
     int r = sql->tx.db ? db_commit(&sql->tx, err) : 0;
 
-    return r < 0 ? err_prefix(err, "write to database %s", sql->database) : 0;
+    return r < 0 ? failed(sql, r, err) : 0;
 }
 
 static int

