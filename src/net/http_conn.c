@@ -16,55 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BODY_BYTES_PER_S 1024
-
-static int64_t
-wait_length_ms(const struct http_server *server, enum conn_wait wait)
-{
-    switch (wait) {
-    case WAIT_IDLE:
-        return server->opt.idle_ms;
-    case WAIT_HEAD:
-        return server->opt.head_ms;
-    case WAIT_BODY:
-        return server->opt.body_ms;
-    case WAIT_WRITE:
-        return server->opt.write_ms;
-    case WAIT_LINGER:
-        return HTTP_LINGER_MS;
-    case WAIT_NONE:
-        break;
-    }
-    return 0;
-}
-
-static void
-arm_wait_timer(struct http_server *server, int64_t deadline_ms)
-{
-    int64_t delay_ms = deadline_ms - loop_now_ms(server->loop);
-
-    server->wait_armed_ms = deadline_ms;
-    loop_timer_set(server->wait_timer, delay_ms > 0 ? delay_ms : 0);
-}
-
-/* Begin a wait of this kind, from now on. */
 void
-http_conn_wait(struct http_conn *conn, enum conn_wait wait)
-{
-    struct http_server *server = conn->server;
-
-    list_remove(&conn->wait_link);
-    conn->wait = wait;
-    if (wait == WAIT_NONE)
-        return;
-    conn->deadline_ms = loop_now_ms(server->loop) + wait_length_ms(server, wait);
-    list_push_back(&server->waits[wait], &conn->wait_link);
-    if (conn->deadline_ms < server->wait_armed_ms)
-        arm_wait_timer(server, conn->deadline_ms);
-}
-
-static void
-refuse(struct http_conn *conn, int status, const char *reason)
+http_conn_refuse(struct http_conn *conn, int status, const char *reason)
 {
     if (conn->req == NULL)
         conn->req = http_request_new(conn);
@@ -72,48 +25,6 @@ refuse(struct http_conn *conn, int status, const char *reason)
     conn->state = CONN_WRITING;
     http_conn_wait(conn, WAIT_NONE);
     http_send_more(conn);
-}
-
-static void
-wait_is_over(struct http_conn *conn)
-{
-    int64_t wanted = conn->server->opt.body_ms * BODY_BYTES_PER_S / 1000;
-
-    if (conn->wait == WAIT_BODY && conn->window_bytes >= wanted) {
-        conn->window_bytes = 0;
-        http_conn_wait(conn, WAIT_BODY);
-    } else if (conn->wait == WAIT_BODY) {
-        refuse(conn, 408, "The body came too slowly.");
-    } else if (conn->wait == WAIT_HEAD && conn->req != NULL) {
-        refuse(conn, 408, "The request head did not come in time.");
-    } else {
-        http_conn_close(conn);
-    }
-}
-
-void
-http_server_on_wait(void *arg)
-{
-    struct http_server *server = arg;
-    int64_t now_ms = loop_now_ms(server->loop);
-    int64_t next_ms = INT64_MAX;
-
-    server->wait_armed_ms = INT64_MAX;
-    for (int i = 0; i < WAIT_KINDS; i++) {
-        while (!list_empty(&server->waits[i])) {
-            struct http_conn *conn =
-                list_entry(server->waits[i].next, struct http_conn, wait_link);
-
-            if (conn->deadline_ms > now_ms) {
-                if (conn->deadline_ms < next_ms)
-                    next_ms = conn->deadline_ms;
-                break;
-            }
-            wait_is_over(conn);
-        }
-    }
-    if (next_ms < server->wait_armed_ms)
-        arm_wait_timer(server, next_ms);
 }
 
 void
@@ -202,7 +113,7 @@ head_is_whole(struct http_conn *conn, const char *rest, size_t rest_len)
     struct err err = {0};
 
     if (http_request_open(req, &err) < 0) {
-        refuse(conn, 400, err.text);
+        http_conn_refuse(conn, 400, err.text);
         return false;
     }
     if (server->opt.on_head != NULL) {
@@ -276,7 +187,7 @@ feed(struct http_conn *conn, const char *data, size_t len)
             request_is_whole(conn, data, len);
             return;
         case HTTP_PARSE_BAD:
-            refuse(conn, parser->status, parser->reason);
+            http_conn_refuse(conn, parser->status, parser->reason);
             return;
         }
     }
@@ -405,7 +316,7 @@ http_conn_open(struct http_server *server, int fd, const struct http_conn *seed)
         return;
     }
     if (conn->refused) {
-        refuse(conn, 503, "Too many connections; try again soon.");
+        http_conn_refuse(conn, 503, "Too many connections; try again soon.");
         return;
     }
     conn->state = CONN_READING;

@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "base/strs.h"
 #include "net/loop.h"
 
 #include <assert.h>
@@ -64,9 +63,9 @@ status_has_body(int status)
     return status >= 200 && status != 204 && status != 304;
 }
 
-static void
-add_head(struct http_request *req, const struct http_response *response,
-         struct http_out *out, int64_t length)
+void
+http_add_head(struct http_request *req, const struct http_response *response,
+              struct http_out *out, int64_t length)
 {
     struct buf *head = &out->head;
 
@@ -89,8 +88,8 @@ add_head(struct http_request *req, const struct http_response *response,
     buf_add_str(head, "\r\n");
 }
 
-static bool
-must_close(const struct http_request *req, const struct http_response *response)
+bool
+http_must_close(const struct http_request *req, const struct http_response *response)
 {
     return response->close || !req->parser.keep_alive || req->body_pending ||
            atomic_load(&req->server->draining);
@@ -105,7 +104,7 @@ make_out(struct http_request *req, struct http_response *response)
     int64_t length = (int64_t)response->body.len;
 
     assert(response->file == NULL || response->fixed == NULL);
-    out->close = must_close(req, response);
+    out->close = http_must_close(req, response);
     out->body = response->body;
     response->body = (struct buf){0};
     if (response->file != NULL) {
@@ -121,12 +120,11 @@ make_out(struct http_request *req, struct http_response *response)
         out->data = out->body.data;
         out->data_len = out->body.len;
     }
-    add_head(req, response, out, length);
+    http_add_head(req, response, out, length);
 }
 
-/* Under the lock: put req where the loop will see it. */
-static void
-put_done(struct http_request *req)
+void
+http_put_done(struct http_request *req)
 {
     struct http_server *server = req->server;
 
@@ -187,8 +185,8 @@ await_telling(struct http_request *req)
         pthread_cond_wait(&server->changed, &server->lock);
 }
 
-static void
-let_go(struct http_request *req)
+void
+http_let_go(struct http_request *req)
 {
     struct http_server *server = req->server;
     bool last;
@@ -198,7 +196,7 @@ let_go(struct http_request *req)
     assert(!req->released);
     req->released = true;
     if (req->conn != NULL)
-        put_done(req);
+        http_put_done(req);
     last = req->conn == NULL && !req->queued && !req->telling;
     pthread_mutex_unlock(&server->lock);
     if (last)
@@ -209,7 +207,7 @@ void
 http_respond(struct http_request *req, struct http_response *response)
 {
     make_out(req, response);
-    let_go(req);
+    http_let_go(req);
 }
 
 void
@@ -315,102 +313,4 @@ http_request_left(struct http_request *req)
     pthread_mutex_unlock(&server->lock);
     if (last)
         http_request_free(req);
-}
-
-/* Streams. */
-
-static void
-add_chunk(struct http_request *req, const void *data, size_t len)
-{
-    if (req->chunked_reply)
-        buf_addf(&req->queue, "%zx\r\n", len);
-    buf_add(&req->queue, data, len);
-    if (req->chunked_reply)
-        buf_add_str(&req->queue, "\r\n");
-}
-
-void
-http_stream_begin(struct http_request *req, struct http_response *response)
-{
-    struct http_server *server = req->server;
-    struct http_out *out = &req->out;
-
-    assert(response->file == NULL && response->fixed == NULL);
-    req->chunked_reply = req->parser.minor >= 1;
-    out->close = must_close(req, response) || !req->chunked_reply;
-    add_head(req, response, out, -1);
-
-    pthread_mutex_lock(&server->lock);
-    assert(!req->released && !req->streaming);
-    req->streaming = true;
-    req->farewell = response->farewell;
-    buf_init(&req->queue, BUF_MAX_DEFAULT);
-    if (req->conn != NULL)
-        put_done(req);
-    pthread_mutex_unlock(&server->lock);
-}
-
-enum http_presence
-http_stream_send(struct http_request *req, const void *data, size_t len)
-{
-    struct http_server *server = req->server;
-    enum http_presence presence = HTTP_CLIENT_HERE;
-
-    pthread_mutex_lock(&server->lock);
-    if (req->conn == NULL || req->cut || req->finishing || req->is_head_method) {
-        presence = HTTP_CLIENT_GONE;
-    } else if (req->queue.len + len > server->opt.stream_queue_max) {
-        req->cut = true;
-        presence = HTTP_CLIENT_GONE;
-        put_done(req);
-    } else if (len > 0) {
-        add_chunk(req, data, len);
-        put_done(req);
-    }
-    pthread_mutex_unlock(&server->lock);
-    return presence;
-}
-
-void
-http_stream_end(struct http_request *req)
-{
-    let_go(req);
-}
-
-void
-http_stream_finish(struct http_request *req)
-{
-    struct http_server *server = req->server;
-
-    pthread_mutex_lock(&server->lock);
-    if (req->streaming && !req->finishing && !req->released && !req->is_head_method) {
-        req->finishing = true;
-        if (!str_empty(req->farewell))
-            add_chunk(req, req->farewell, strlen(req->farewell));
-        put_done(req);
-    }
-    pthread_mutex_unlock(&server->lock);
-}
-
-enum stream_next
-http_stream_take(struct http_request *req, struct buf *chunk)
-{
-    enum stream_next next;
-
-    pthread_mutex_lock(&req->server->lock);
-    if (req->cut) {
-        next = STREAM_CUT;
-    } else if (chunk == NULL) {
-        next = STREAM_FULL;
-    } else if (req->queue.len > 0) {
-        *chunk = req->queue;
-        buf_init(&req->queue, BUF_MAX_DEFAULT);
-        next = STREAM_DATA;
-    } else {
-        bool over = req->released || req->finishing || req->is_head_method;
-
-        next = over ? STREAM_END : STREAM_WAIT;
-    }
-    pthread_mutex_unlock(&req->server->lock);
-    return next;
 }

@@ -1,7 +1,8 @@
 /*
  * Inside of the HTTP server, shared by http_server.c (life, drain), http_listen.c
- * (accept), http_conn.c (reading, states), http_send.c (writing), http_request.c
- * (what handlers read), http_respond.c (what they answer) and http_pool.c.
+ * (accept), http_conn.c (reading, states), http_wait.c (timeouts), http_send.c
+ * (writing), http_request.c (what handlers read), http_respond.c and http_stream.c
+ * (what they answer) and http_pool.c.
  *
  * Threads. A connection belongs to the loop's thread. A request belongs to the loop
  * until it is handed to a handler ("released" false) and again once that side let go
@@ -175,7 +176,10 @@ void http_conn_open(struct http_server *server, int fd, const struct http_conn *
 void http_conn_close(struct http_conn *conn);
 void http_conn_finish(struct http_conn *conn); /* the answer is out */
 void http_conn_answer(struct http_conn *conn); /* conn->req->out is ready */
-void http_conn_wait(struct http_conn *conn, enum conn_wait wait);
+void http_conn_refuse(struct http_conn *conn, int status, const char *reason);
+
+/* http_wait.c */
+void http_conn_wait(struct http_conn *conn, enum conn_wait wait); /* frees nothing */
 void http_server_on_wait(void *server);
 
 /* http_send.c: same warning. */
@@ -190,6 +194,12 @@ void http_request_free(struct http_request *req);
 int http_request_open(struct http_request *req, struct err *err) must_check;
 
 /* http_respond.c */
+void http_add_head(struct http_request *req, const struct http_response *response,
+                   struct http_out *out, int64_t length); /* length -1: not known */
+bool http_must_close(const struct http_request *req,
+                     const struct http_response *response);
+void http_put_done(struct http_request *req); /* with the lock: show it to the loop */
+void http_let_go(struct http_request *req);
 void http_refuse(struct http_request *req, int status, const char *reason);
 void http_request_hand_out(struct http_request *req);
 bool http_request_take_back(struct http_request *req);   /* false: answered already */
@@ -199,6 +209,9 @@ void http_stream_finish(struct http_request *req);       /* the server drains */
 
 /* The next one with news for its connection; NULL: none. Frees what lost its own. */
 struct http_request *http_done_take(struct http_server *server);
+
+/* http_stream.c */
+void http_stream_finish(struct http_request *req); /* the server drains */
 
 /* What of a stream may go out next is moved to chunk; chunk NULL: the socket takes no
  * more now, FULL unless the stream is to be cut. */

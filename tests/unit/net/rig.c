@@ -143,12 +143,18 @@ handle_echo(struct rig *rig, struct http_request *req)
 }
 
 static void
-handle_slow(struct rig *rig, struct http_request *req)
+await_let_go(struct rig *rig)
 {
     pthread_mutex_lock(&rig->lock);
     while (!rig->let_go)
         wait_changed(rig);
     pthread_mutex_unlock(&rig->lock);
+}
+
+static void
+handle_slow(struct rig *rig, struct http_request *req)
+{
+    await_let_go(rig);
     rig_answer(req, "slow");
 }
 
@@ -159,6 +165,8 @@ handle_stream(struct rig *rig, struct http_request *req)
         .status = 200, .content_type = "text/event-stream", .farewell = "bye\n"};
 
     http_request_on_gone(req, on_gone, rig);
+    if (http_request_query(req, "slowly") != NULL)
+        await_let_go(rig);
     http_stream_begin(req, &response);
     hold(rig, req);
 }

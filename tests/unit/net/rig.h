@@ -7,6 +7,7 @@
  *      /keep            kept without asking to be told
  *      /slow            keeps its pool thread until rig_let_go
  *      /stream          a stream begins; goes on by http_stream_*(rig->held)
+ *      /stream?slowly   the same after rig_let_go
  *      /file?from=&len= part of rig->file
  *      /fields          odd header values
  *      /refused …       404 by the head hook, before the body is read

@@ -514,6 +514,26 @@ test_draining_ends_streams_with_their_farewell(void **state)
 }
 
 static void
+test_a_stream_that_begins_while_draining_ends_at_once(void **state)
+{
+    struct rig rig;
+    struct peer peer;
+
+    rig_start(&rig, NULL);
+    peer_connect(&peer, rig.port);
+    peer_send(&peer, GET("/stream?slowly"));
+    rig_await(&rig, &rig.arrived, 1);
+    rig_drain(&rig, RIG_PATIENCE_S * 1000);
+    rig_let_go(&rig);
+    assert_true(peer_read_until(&peer, "bye\n\r\n0\r\n\r\n"));
+    assert_true(peer_at_end(&peer));
+    http_stream_end(rig_take_held(&rig));
+    peer_close(&peer);
+    rig_await(&rig, &rig.drained, 1);
+    rig_stop(&rig);
+}
+
+static void
 test_draining_lets_running_handlers_answer(void **state)
 {
     struct rig rig;
@@ -601,6 +621,7 @@ main(void)
         cmocka_unit_test(test_draining_waits_for_held_requests_and_closes_the_rest),
         cmocka_unit_test(test_draining_ends_at_its_deadline_and_tells_who_still_holds),
         cmocka_unit_test(test_draining_ends_streams_with_their_farewell),
+        cmocka_unit_test(test_a_stream_that_begins_while_draining_ends_at_once),
         cmocka_unit_test(test_draining_lets_running_handlers_answer),
         cmocka_unit_test(test_an_empty_server_is_drained_at_once),
         cmocka_unit_test(test_a_server_may_be_freed_at_any_moment),
