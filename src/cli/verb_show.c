@@ -1,0 +1,123 @@
+/* pawl show ID: all that is known of one request. */
+#include "cli/command.h"
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/strs.h"
+#include "cli/backend.h"
+#include "cli/bar.h"
+#include "cli/print.h"
+
+#include <inttypes.h>
+
+#define NAME_WIDTH 12
+
+static void
+line(const char *name, const char *text)
+{
+    scoped(buf_release) struct buf buf = {0};
+
+    if (str_empty(text))
+        return;
+    buf_init(&buf, 0);
+    print_escape(&buf, text);
+    printf("%-*s  %s\n", NAME_WIDTH, name, buf_str(&buf));
+}
+
+static void
+number(struct cli *cli, const char *name, int64_t value)
+{
+    if (value >= 0)
+        line(name, print_count(&cli->arena, value));
+}
+
+static const char *
+json_compact(struct cli *cli, const json_t *json)
+{
+    scoped(buf_release) struct buf buf = {0};
+    struct json_out out;
+
+    buf_init(&buf, 0);
+    json_out_init(&out, &buf);
+    json_put_value(&out, json);
+    return arena_strdup(&cli->arena, buf_str(&buf));
+}
+
+static void
+print_state(struct cli *cli, const json_t *request)
+{
+    const char *outcome = json_text_of(request, "outcome");
+    struct bar_view view = bar_view_of(request, 0);
+
+    line("status", *outcome ? arena_printf(&cli->arena, "%s %s",
+                                           json_text_of(request, "status"), outcome)
+                            : json_text_of(request, "status"));
+    line("detail", json_text_of(request, "detail"));
+    line("waits for", json_text_of(request, "waitsFor"));
+    if (view.done >= 0)
+        line("progress", view.total >= 0
+                             ? arena_printf(&cli->arena, "%s of %s rows%s",
+                                            print_count(&cli->arena, view.done),
+                                            print_count(&cli->arena, view.total),
+                                            view.ending ? ", ending" : "")
+                             : arena_printf(&cli->arena, "%s rows",
+                                            print_count(&cli->arena, view.done)));
+    if (view.eta_s >= 0)
+        line("ETA", print_span(&cli->arena, view.eta_s));
+}
+
+static void
+print_result(struct cli *cli, const json_t *request)
+{
+    const json_t *result = json_object_get(request, "result");
+
+    if (!json_is_object(result))
+        return;
+    line("result", json_text_of(result, "name"));
+    number(cli, "  rows", json_count_of(result, "rows"));
+    line("  size", print_bytes(&cli->arena, json_count_of(result, "bytes")));
+    line("  SHA-256", json_text_of(result, "sha256"));
+    line("  removed", json_text_of(result, "goneAt"));
+}
+
+static void
+print_request(struct cli *cli, const json_t *request)
+{
+    line("request",
+         arena_printf(&cli->arena, "%" PRId64, json_count_of(request, "requestId")));
+    line("job", json_text_of(request, "job"));
+    print_state(cli, request);
+    print_result(cli, request);
+    line("params", json_compact(cli, json_object_get(request, "params")));
+    line("requester", json_text_of(request, "requester"));
+    line("lane", json_text_of(request, "lane"));
+    line("priority",
+         arena_printf(&cli->arena, "%" JSON_INTEGER_FORMAT,
+                      json_integer_value(json_object_get(request, "priority"))));
+    number(cli, "estimate", json_count_of(request, "estimate"));
+    number(cli, "attempt", json_count_of(request, "attempt"));
+    line("created", json_text_of(request, "createdAt"));
+    line("not before", json_text_of(request, "notBefore"));
+    line("expires", json_text_of(request, "expiresAt"));
+    line("started", json_text_of(request, "startedAt"));
+    line("finished", json_text_of(request, "finishedAt"));
+    line("worker", json_text_of(request, "worker"));
+}
+
+int
+verb_show(struct cli *cli, struct err *err)
+{
+    scoped(json_drop) json_t *request = NULL;
+    int64_t id = 0;
+    int r = cli_request_id(cli, &id, err);
+
+    if (r == 0)
+        r = cli->backend->kind->show(cli->backend, id, 0, &request, err);
+    if (r < 0)
+        return r;
+    if (cli->json)
+        print_json(request);
+    else
+        print_request(cli, request);
+    return 0;
+}

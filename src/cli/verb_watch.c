@@ -1,0 +1,13 @@
+/* pawl watch ID: stay with a request until it is final. */
+#include "cli/command.h"
+
+#include "cli/follow.h"
+
+int
+verb_watch(struct cli *cli, struct err *err)
+{
+    int64_t id = 0;
+    int r = cli_request_id(cli, &id, err);
+
+    return r < 0 ? r : follow_to_end(cli, id, err);
+}

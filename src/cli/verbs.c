@@ -1,0 +1,66 @@
+/*
+ * The index of the command line. To add a verb: a row here and its function in
+ * verb_NAME.c. Dispatching, help and docs/cli.md follow from this table.
+ */
+#include "cli/command.h"
+
+#include "base/strs.h"
+
+#define BIT(name) OPTION_BIT(OPTION_##name)
+#define ASKING    (BIT(CONFIG) | BIT(SERVER) | BIT(JSON))
+#define GIVING    (BIT(PARAM) | BIT(PARAMS) | BIT(OUTPUT) | BIT(QUIET) | BIT(JSON))
+
+/* clang-format off */
+static const struct verb table[] = {
+    {"serve", "", 0, 0, "Run everything in one process: api and worker on the store", NEED_CONFIG, BIT(CONFIG), verb_role,
+     "Ends on SIGTERM or Ctrl-C: claims nothing more, lets what runs end at its next\n"
+     "chunk, answers meanwhile. A second signal hurries."},
+    {"api", "", 0, 0, "Run the HTTP API alone (PostgreSQL store)", NEED_CONFIG, BIT(CONFIG), verb_role, NULL},
+    {"worker", "", 0, 0, "Run a worker alone (PostgreSQL store)", NEED_CONFIG, BIT(CONFIG), verb_role, NULL},
+    {"run", "JOB", 1, 1, "Carry a job out here and now, under the same guards as a worker", NEED_CONFIG, BIT(CONFIG) | GIVING, verb_run,
+     "    pawl run packages-export -p section=games -o games.xlsx\n\n"
+     "Where a server owns the SQLite store it is asked to run the job instead. Ctrl-C\n"
+     "stops at the next chunk, a second one cancels."},
+    {"submit", "JOB", 1, 1, "Ask for a run of a job", NEED_BACKEND,
+     ASKING | GIVING | BIT(WAIT) | BIT(PRIORITY) | BIT(NOT_BEFORE) | BIT(EXPIRES_AT) | BIT(REQUESTER) | BIT(IDEMPOTENCY_KEY), verb_submit,
+     "    pawl submit packages-export -p format=csv --wait\n"
+     "    pawl submit packages-export -o all.xlsx --server http://127.0.0.1:8410"},
+    {"show", "ID", 1, 1, "Print all that is known of a request", NEED_BACKEND, ASKING, verb_show, NULL},
+    {"watch", "ID", 1, 1, "Show the progress of a request until it is final", NEED_BACKEND, ASKING | BIT(OUTPUT) | BIT(QUIET), verb_watch,
+     "Exits 1 if it FAILED, 5 if it STOPPED. With --output the result is downloaded."},
+    {"cancel", "ID", 1, 1, "Cancel a request", NEED_BACKEND, ASKING, verb_cancel, NULL},
+    {"stop", "ID", 1, 1, "Stop a running request at its next chunk; it can go on later", NEED_BACKEND, ASKING, verb_stop, NULL},
+    {"requests", "", 0, 0, "List requests, newest first", NEED_BACKEND, ASKING | BIT(JOB) | BIT(STATUS) | BIT(REQUESTER) | BIT(LIMIT) | BIT(AFTER), verb_requests, NULL},
+    {"jobs", "", 0, 0, "List the jobs and how they stand", NEED_BACKEND, ASKING, verb_jobs, NULL},
+    {"check", "", 0, 0, "Check the configuration and print all that is wrong with it", NEED_NOTHING, BIT(CONFIG) | BIT(JSON) | BIT(CONNECT), verb_check, NULL},
+    {"migrate", "", 0, 0, "Bring the schema of the store up to date", NEED_CONFIG, BIT(CONFIG) | BIT(JSON), verb_migrate, NULL},
+    {"help", "[VERB]", 0, 1, "Print this, or the help of a verb", NEED_NOTHING, BIT(MARKDOWN), verb_help, NULL},
+    {"version", "", 0, 0, "Print the version", NEED_NOTHING, BIT(JSON), verb_version, NULL},
+};
+/* clang-format on */
+
+const struct verb *
+verbs(size_t *ret_count)
+{
+    *ret_count = array_len(table);
+    return table;
+}
+
+const struct verb *
+verb_find(const char *name)
+{
+    for (size_t i = 0; i < array_len(table); i++)
+        if (str_eq(table[i].name, name))
+            return &table[i];
+    return NULL;
+}
+
+const char *
+verb_nearest(const char *name)
+{
+    const char *names[array_len(table)];
+
+    for (size_t i = 0; i < array_len(table); i++)
+        names[i] = table[i].name;
+    return str_nearest(name, names, array_len(table));
+}
