@@ -276,7 +276,9 @@ harness_clock_advance(struct harness *h, int64_t us)
 
 /* --- looking and meddling --- */
 
-static printf_like(2, 0) void
+static void format(struct buf *buf, const char *fmt, va_list args) printf_like(2, 0);
+
+static void
 format(struct buf *buf, const char *fmt, va_list args)
 {
     buf_init(buf, 0);
