@@ -48,11 +48,13 @@ struct db_options {
     bool read_only;
     bool store;  /* our own store: durable settings are set and read back */
     bool create; /* SQLite: make the file if it is missing; a store always does */
-    bool allow_network_fs;    /* SQLite store on NFS, SMB, FUSE: refused without */
-    int connect_timeout_ms;   /* 0 = 10 s */
-    int statement_timeout_ms; /* 0 = none; PostgreSQL, direct connections */
-    int lock_timeout_ms;      /* 0 = none; on SQLite the busy timeout, 0 = 5 s */
-    const char *app_name;     /* NULL = "pawl" */
+    bool allow_network_fs;  /* SQLite store on NFS, SMB, FUSE: refused without */
+    int connect_timeout_ms; /* to connect, and to answer db_ping; 0 = 10 s */
+    /* 0 = none; PostgreSQL only. Behind a pooler it is kept here, by cancelling; a
+     * server that does not even answer a cancel for 5 s counts as lost. */
+    int statement_timeout_ms;
+    int lock_timeout_ms;  /* 0 = none; on SQLite the busy timeout, 0 = 5 s */
+    const char *app_name; /* NULL = "pawl" */
     /* PostgreSQL, direct connections only; behind a pooler they belong to the
      * role (ALTER ROLE … SET). */
     const struct db_setting *session_settings;
@@ -70,7 +72,8 @@ bool db_usable(const struct db *db); /* false once the connection is lost */
 bool db_pooled(const struct db *db);
 bool db_in_tx(const struct db *db);
 
-/* One round trip: is the other end alive? */
+/* One round trip: does the other end answer, within connect_timeout_ms? The beat of
+ * a listening connection; look for notifications behind it. */
 int db_ping(struct db *db, struct err *err) must_check;
 
 /* Stop what the connection is doing; the running call fails with ERR_TIMEOUT

@@ -31,12 +31,6 @@ pg_close(struct db *db)
 }
 
 static int
-pg_ping(struct db *db, struct err *err)
-{
-    return pg_script(db, "SELECT 1", err);
-}
-
-static int
 pg_begin(struct db *db, enum db_mode mode, struct err *err)
 {
     return pg_script(db,
@@ -53,8 +47,8 @@ is_unknown(const struct pg_db *pg, const PGresult *res)
 {
     const char *state = pg_sqlstate(res);
 
-    return PQstatus(pg->conn) != CONNECTION_OK || strncmp(state, "57P0", 4) == 0 ||
-           strncmp(state, "08", 2) == 0;
+    return !res || PQstatus(pg->conn) != CONNECTION_OK ||
+           strncmp(state, "57P0", 4) == 0 || strncmp(state, "08", 2) == 0;
 }
 
 static int
@@ -66,7 +60,7 @@ pg_commit(struct db *db, struct err *err)
 
     if (r < 0)
         return r;
-    res = PQexec(pg->conn, "COMMIT");
+    res = pg_run_text(pg, "COMMIT");
     if (PQresultStatus(res) == PGRES_COMMAND_OK) {
         if (strcmp(PQcmdStatus(res), "COMMIT") != 0)
             r = db_fail(err, ERR_DB, "25P02",
@@ -95,7 +89,7 @@ pg_rollback(struct db *db)
     pg_stream_stop(pg);
     if (PQtransactionStatus(pg->conn) == PQTRANS_IDLE)
         return;
-    res = PQexec(pg->conn, "ROLLBACK");
+    res = pg_run_text(pg, "ROLLBACK");
     if (PQresultStatus(res) != PGRES_COMMAND_OK)
         db->usable = false;
     PQclear(res);
@@ -169,12 +163,10 @@ check_url(const char *url, struct err *err)
  * black-holed connection ends after about five seconds instead of fifteen minutes.
  */
 static PGconn *
-connect_to(const struct db_options *options)
+connect_to(const struct db_options *options, int timeout_ms)
 {
     const char *names[SETTINGS_MAX], *values[SETTINGS_MAX];
     char timeout[16];
-    int timeout_ms = options->connect_timeout_ms > 0 ? options->connect_timeout_ms
-                                                     : CONNECT_TIMEOUT_MS;
     size_t n = 0;
 
     snprintf(timeout, sizeof(timeout), "%d", (timeout_ms + 999) / 1000);
@@ -214,7 +206,8 @@ static int
 read_text(struct pg_db *pg, const char *what, const char *query, char *ret, size_t size,
           struct err *err)
 {
-    PGresult *res = PQexecParams(pg->conn, query, 0, NULL, NULL, NULL, NULL, 0);
+    PGresult *res = pg_collect(
+        pg, PQsendQueryParams(pg->conn, query, 0, NULL, NULL, NULL, NULL, 0));
     int r = 0;
 
     if (PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) != 1)
@@ -304,8 +297,9 @@ set_session(struct pg_db *pg, const struct db_options *options, struct err *err)
         values[2 * i] = list.names[i];
         values[2 * i + 1] = list.values[i];
     }
-    res = PQexecParams(pg->conn, buf_str(&query), (int)(2 * list.count), NULL, values,
-                       NULL, NULL, 0);
+    res = pg_collect(pg,
+                     PQsendQueryParams(pg->conn, buf_str(&query), (int)(2 * list.count),
+                                       NULL, values, NULL, NULL, 0));
     if (PQresultStatus(res) != PGRES_TUPLES_OK)
         r = pg_fail(pg, "settings of the connection", NULL, res, err);
     PQclear(res);
@@ -345,6 +339,15 @@ check_datestyle(struct pg_db *pg, struct err *err)
                    style, PQuser(pg->conn));
 }
 
+/* On a direct connection the server itself keeps the time, and is given the start. */
+static int
+patience_of(const struct pg_db *pg, const struct db_options *options)
+{
+    if (options->statement_timeout_ms <= 0)
+        return 0;
+    return options->statement_timeout_ms + (pg->base.pooled ? 0 : 1000);
+}
+
 static int
 open_pg(struct pg_db *pg, const struct db_options *options, struct err *err)
 {
@@ -353,7 +356,7 @@ open_pg(struct pg_db *pg, const struct db_options *options, struct err *err)
     r = check_url(options->url, err);
     if (r < 0)
         return r;
-    pg->conn = connect_to(options);
+    pg->conn = connect_to(options, pg->connect_ms);
     if (!pg->conn)
         return err_set(err, ERR_NOMEM, "connecting: out of memory");
     if (PQstatus(pg->conn) != CONNECTION_OK)
@@ -367,6 +370,8 @@ open_pg(struct pg_db *pg, const struct db_options *options, struct err *err)
         r = check_datestyle(pg, err);
     if (r == 0 && options->store && !options->read_only)
         r = check_durable(pg, err);
+    pg->patience_ms = patience_of(pg, options);
+    pg->may_cancel = true;
     return r;
 }
 
@@ -378,6 +383,9 @@ db_open_pg(const struct db_options *options, struct db **ret_db, struct err *err
 
     pg->base = (struct db){
         .driver = &pg_driver, .kind = DB_PG, .usable = true, .store = options->store};
+    pg->connect_ms = options->connect_timeout_ms > 0 ? options->connect_timeout_ms
+                                                     : CONNECT_TIMEOUT_MS;
+    pg->patience_ms = pg->connect_ms;
     r = open_pg(pg, options, err);
     if (r < 0) {
         pg_close(&pg->base);

@@ -50,7 +50,7 @@ pg_copy_begin(struct db *db, const char *table, const char *const *columns,
     copy = xcalloc(1, sizeof(*copy));
     snprintf(copy->what, sizeof(copy->what), "copy into %s", table);
     buf_init(&copy->out, ROW_MAX);
-    res = PQexec(pg->conn, buf_str(&text));
+    res = pg_run_text(pg, buf_str(&text));
     if (PQresultStatus(res) != PGRES_COPY_IN)
         r = pg_fail(pg, copy->what, NULL, res, err);
     PQclear(res);
@@ -188,7 +188,7 @@ static int
 copy_fail(struct pg_db *pg, const struct pg_copy *copy, const PGresult *res,
           struct err *err)
 {
-    const char *context = PQresultErrorField(res, PG_DIAG_CONTEXT);
+    const char *context = res ? PQresultErrorField(res, PG_DIAG_CONTEXT) : NULL;
     const char *line = context ? strstr(context, "line ") : NULL;
     char what[160];
 
@@ -212,15 +212,12 @@ pg_copy_end(struct db *db, void *state, struct err *err)
         pg_copy_abort(db, copy);
         return r;
     }
-    if (PQputCopyEnd(pg->conn, NULL) != 1)
-        r = pg_fail(pg, copy->what, NULL, NULL, err);
-    while ((res = PQgetResult(pg->conn))) {
-        if (PQresultStatus(res) == PGRES_COMMAND_OK)
-            db->changes = strtoll(PQcmdTuples(res), NULL, 10);
-        else if (r == 0)
-            r = copy_fail(pg, copy, res, err);
-        PQclear(res);
-    }
+    res = pg_collect(pg, PQputCopyEnd(pg->conn, NULL));
+    if (PQresultStatus(res) == PGRES_COMMAND_OK)
+        db->changes = strtoll(PQcmdTuples(res), NULL, 10);
+    else
+        r = copy_fail(pg, copy, res, err);
+    PQclear(res);
     copy_free(copy);
     return r;
 }
@@ -229,12 +226,9 @@ void
 pg_copy_abort(struct db *db, void *state)
 {
     struct pg_db *pg = pg_of(db);
-    PGresult *res;
 
-    if (PQputCopyEnd(pg->conn, "given up") != 1)
-        db->usable = PQstatus(pg->conn) == CONNECTION_OK && db->usable;
-    while ((res = PQgetResult(pg->conn)))
-        PQclear(res);
+    if (db->usable)
+        PQclear(pg_collect(pg, PQputCopyEnd(pg->conn, "given up")));
     if (PQstatus(pg->conn) != CONNECTION_OK)
         db->usable = false;
     copy_free(state);

@@ -70,14 +70,12 @@ offset_of(const char *text, const char *position)
 static int
 lost(struct pg_db *pg, const char *what, struct err *err)
 {
-    char reason[400];
-    size_t len;
+    const char *reason = PQerrorMessage(pg->conn);
+    int len = (int)strcspn(reason, "\n"); /* the rest is advice to server owners */
 
-    snprintf(reason, sizeof(reason), "%s", PQerrorMessage(pg->conn));
-    for (len = strlen(reason); len > 0 && reason[len - 1] == '\n'; len--)
-        reason[len - 1] = '\0';
-    return db_fail(err, db_lost_code(&pg->base), "08006", "%s: %s", what,
-                   len ? reason : "the server gave no answer");
+    pg->base.usable = false;
+    return db_fail(err, db_lost_code(&pg->base), "08006", "%s: %.*s", what,
+                   len ? len : 40, len ? reason : "the server gave no answer in time");
 }
 
 /* A server that lost its primacy: our store must look for the new one. */
@@ -103,8 +101,9 @@ pg_fail(struct pg_db *pg, const char *what, const char *text, const PGresult *re
     if (PQstatus(pg->conn) != CONNECTION_OK || strncmp(state, "57P", 3) == 0 ||
         strncmp(state, "08", 2) == 0)
         pg->base.usable = false;
-    if (!*state && pg->base.usable && res && PQresultStatus(res) <= PGRES_TUPLES_OK)
-        return db_fail(err, ERR_DB, "", "%s: the server answered something else", what);
+    if (!*state && res && PQresultStatus(res) != PGRES_FATAL_ERROR)
+        return db_fail(err, ERR_DB, "", "%s: no statement to run here (%s)", what,
+                       PQresStatus(PQresultStatus(res)));
     if (!*state)
         return lost(pg, what, err);
     if (is_demoted(pg, state)) {

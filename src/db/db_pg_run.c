@@ -43,7 +43,7 @@ stmt_deallocate(struct pg_db *pg, struct pg_stmt *stmt)
     char text[64];
 
     snprintf(text, sizeof(text), "DEALLOCATE %s", stmt->name);
-    PQclear(PQexec(pg->conn, text));
+    PQclear(pg_run_text(pg, text));
     stmt_free(stmt);
 }
 
@@ -67,7 +67,8 @@ acquire(struct pg_db *pg, const struct db_sql *sql, struct pg_stmt **ret_stmt,
     cache_entry_init(&stmt->entry, text);
     snprintf(stmt->name, sizeof(stmt->name), "pawl_%lu", ++pg->stmt_number);
     fill_oids(sql, oids);
-    res = PQprepare(pg->conn, stmt->name, text, sql->n_params, oids);
+    res =
+        pg_collect(pg, PQsendPrepare(pg->conn, stmt->name, text, sql->n_params, oids));
     if (PQresultStatus(res) != PGRES_COMMAND_OK)
         r = pg_fail(pg, sql->name, text, res, err);
     PQclear(res);
@@ -123,13 +124,15 @@ run_once(struct pg_db *pg, const struct db_sql *sql, const struct pg_params *par
         r = acquire(pg, sql, &stmt, err);
         if (r < 0)
             return r;
-        *ret_res = PQexecPrepared(pg->conn, stmt->name, params->count, values,
-                                  params->lens, params->formats, 0);
+        *ret_res = pg_collect(
+            pg, PQsendQueryPrepared(pg->conn, stmt->name, params->count, values,
+                                    params->lens, params->formats, 0));
         return 0;
     }
     fill_oids(sql, oids);
-    *ret_res = PQexecParams(pg->conn, db_sql_text(sql, DB_PG), params->count, oids,
-                            values, params->lens, params->formats, 0);
+    *ret_res = pg_collect(pg, PQsendQueryParams(pg->conn, db_sql_text(sql, DB_PG),
+                                                params->count, oids, values,
+                                                params->lens, params->formats, 0));
     return 0;
 }
 
@@ -148,14 +151,13 @@ end_copy(struct pg_db *pg, const PGresult *res)
     ExecStatusType status = PQresultStatus(res);
     char *row = NULL;
 
+    if (status != PGRES_COPY_IN && status != PGRES_COPY_OUT)
+        return;
     if (status == PGRES_COPY_IN)
         PQputCopyEnd(pg->conn, "COPY is not a statement to run here");
     while (status == PGRES_COPY_OUT && PQgetCopyData(pg->conn, &row, 0) > 0)
         PQfreemem(row);
-    if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT) {
-        while ((res = PQgetResult(pg->conn)))
-            PQclear((PGresult *)(uintptr_t)res);
-    }
+    PQclear(pg_collect(pg, 1));
 }
 
 static int
@@ -233,7 +235,7 @@ pg_script(struct db *db, const char *text, struct err *err)
     r = pg_check_free(pg, "script", err);
     if (r < 0)
         return r;
-    res = PQexec(pg->conn, text);
+    res = pg_run_text(pg, text);
     if (!is_good(res) && PQresultStatus(res) != PGRES_EMPTY_QUERY) {
         end_copy(pg, res);
         r = pg_fail(pg, "script", text, res, err);
@@ -276,7 +278,7 @@ drain(struct pg_db *pg)
 {
     PGresult *res;
 
-    while ((res = PQgetResult(pg->conn))) {
+    while (pg->base.usable && (res = pg_next_result(pg))) {
         end_copy(pg, res);
         PQclear(res);
     }
@@ -293,6 +295,7 @@ pg_stream_stop(struct pg_db *pg)
     if (cursor->finished)
         return;
     pg_cancel(&pg->base);
+    pg_wait_start(pg);
     drain(pg);
     cursor->finished = true;
     if (pg->base.in_tx)
@@ -303,9 +306,11 @@ pg_stream_stop(struct pg_db *pg)
 static int
 stream_step(struct pg_db *pg, struct pg_cursor *cursor, struct err *err)
 {
-    PGresult *res = PQgetResult(pg->conn);
+    PGresult *res;
     int r = 0;
 
+    pg_wait_start(pg);
+    res = pg_next_result(pg);
     if (PQresultStatus(res) == PGRES_SINGLE_TUPLE) {
         PQclear(cursor->res);
         cursor->res = res;
@@ -393,15 +398,15 @@ describe_unnamed(struct pg_db *pg, const struct db_sql *sql, PGresult **ret_res,
     if (r < 0)
         return r;
     fill_oids(sql, oids);
-    res = PQprepare(pg->conn, "", text, sql->n_params, oids);
+    res = pg_collect(pg, PQsendPrepare(pg->conn, "", text, sql->n_params, oids));
     if (is_good(res)) {
         PQclear(res);
-        res = PQdescribePrepared(pg->conn, "");
+        res = pg_collect(pg, PQsendDescribePrepared(pg->conn, ""));
     }
     if (!is_good(res))
         r = pg_fail(pg, sql->name, text, res, err);
     if (wrap)
-        PQclear(PQexec(pg->conn, "ROLLBACK"));
+        PQclear(pg_run_text(pg, "ROLLBACK"));
     if (r < 0)
         PQclear(res);
     else

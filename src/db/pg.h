@@ -17,6 +17,13 @@ struct pg_db {
     struct stmt_cache cache;   /* of struct pg_stmt; unused behind a pooler */
     unsigned long stmt_number; /* the last name given: "pawl_7" */
     struct pg_cursor *stream;  /* has the connection for itself */
+
+    /* Waiting (db_pg_wait.c). */
+    int connect_ms;  /* how long the server may take to answer at all */
+    int patience_ms; /* how long a statement may take, 0 = for ever */
+    bool may_cancel; /* at the end of patience: cancel first, then give up */
+    bool asked_cancel;
+    int64_t deadline_ms; /* of the running statement, 0 = none */
 };
 
 /* A named statement on the server. */
@@ -61,6 +68,16 @@ const char *pg_sqlstate(const PGresult *res);
 int pg_check_free(const struct pg_db *pg, const char *what, struct err *err) must_check;
 /* Drop what is left of a stream, stopping the server if it takes long. */
 void pg_stream_stop(struct pg_db *pg);
+
+/* Waiting (db_pg_wait.c). What a PQsend… call sent is awaited within pg->patience_ms:
+ * the last result, or the first failure; NULL when it was not sent or the connection
+ * was given up. The caller clears it. */
+PGresult *pg_collect(struct pg_db *pg, int sent);
+PGresult *pg_run_text(struct pg_db *pg, const char *text);
+/* The pieces of it, for streams: start, then one result after the other. */
+void pg_wait_start(struct pg_db *pg);
+PGresult *pg_next_result(struct pg_db *pg);
+int pg_ping(struct db *db, struct err *err) must_check;
 
 void pg_params_release(struct pg_params *params);
 int pg_params_init(struct pg_params *params, const char *what,

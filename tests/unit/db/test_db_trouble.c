@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -150,8 +151,8 @@ test_a_statement_that_takes_too_long_times_out(struct fixture *f)
     static const struct db_sql slow = {.name = "slow", .text = "SELECT pg_sleep(60)"};
     scoped(db_closep) struct db *db = NULL;
 
-    if (f->kind != TESTDB_PG)
-        return; /* SQLite has none, a pooler takes no settings */
+    if (!on_pg(f))
+        return; /* SQLite has none */
     ok(f, db_open(&options, &db, &f->err));
     fails(f, ERR_TIMEOUT, db_run(db, &slow, &f->err));
     assert_string_equal(f->err.detail, "57014");
@@ -236,6 +237,29 @@ test_a_lost_connection_is_told_and_not_used_again(struct fixture *f)
     err_clear(&f->err);
     fails(f, ERR_CONNECT, db_commit(&tx, &f->err));
     db_tx_end(&tx);
+}
+
+static void
+test_a_server_that_hangs_fails_the_beat_in_time(struct fixture *f)
+{
+    struct db_options options = {.url = f->testdb.direct_url,
+                                 .connect_timeout_ms = 200};
+    static const struct db_sql pid_of = {.name = "pid",
+                                         .text = "SELECT pg_backend_pid()"};
+    scoped(db_closep) struct db *db = NULL;
+    int64_t pid = 0;
+    int r;
+
+    if (f->kind != TESTDB_PG)
+        return;
+    ok(f, db_open(&options, &db, &f->err));
+    ok(f, db_ping(db, &f->err));
+    assert_int_equal(db_query_i64(db, &pid_of, NULL, 0, &pid, &f->err), 1);
+    assert_int_equal(kill((pid_t)pid, SIGSTOP), 0);
+    r = db_ping(db, &f->err);
+    assert_int_equal(kill((pid_t)pid, SIGCONT), 0);
+    fails(f, ERR_CONNECT, r);
+    assert_false(db_usable(db));
 }
 
 static void
@@ -392,6 +416,7 @@ main(void)
         db_case(test_a_statement_that_takes_too_long_times_out),
         db_case(test_each_sqlstate_gets_its_code),
         db_case(test_a_lost_connection_is_told_and_not_used_again),
+        db_case(test_a_server_that_hangs_fails_the_beat_in_time),
         db_case(test_a_commit_whose_answer_is_lost_is_unknown),
         db_case(test_a_stream_whose_server_goes_away_ends_with_a_failure),
         db_case(test_other_statements_are_refused_while_a_stream_is_read),

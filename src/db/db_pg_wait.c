@@ -1,0 +1,129 @@
+/*
+ * PostgreSQL: waiting for answers, but not for ever. libpq's own calls wait as long as
+ * the socket lives, and it lives on when the server's process hangs. So whatever is
+ * sent is awaited here with a limit: at the end of it the server is asked to cancel
+ * (this is what makes a statement timeout hold behind a pooler, too), and if it does
+ * not even answer that, the connection counts as lost.
+ */
+#include "db/pg.h"
+
+#include "base/err.h"
+
+#include <errno.h>
+#include <poll.h>
+
+#define GRACE_MS 5000
+
+static int64_t
+now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void
+pg_wait_start(struct pg_db *pg)
+{
+    pg->asked_cancel = false;
+    pg->deadline_ms = pg->patience_ms > 0 ? now_ms() + pg->patience_ms : 0;
+}
+
+/* Milliseconds poll may wait, -1 for ever; false: the connection is given up. */
+static bool
+time_left(struct pg_db *pg, int *ret_ms)
+{
+    int64_t left;
+
+    *ret_ms = -1;
+    if (pg->deadline_ms == 0)
+        return true;
+    left = pg->deadline_ms - now_ms();
+    if (left <= 0 && !pg->asked_cancel && pg->may_cancel) {
+        pg->asked_cancel = true;
+        pg_cancel(&pg->base);
+        pg->deadline_ms = now_ms() + GRACE_MS;
+        left = GRACE_MS;
+    }
+    if (left <= 0) {
+        pg->base.usable = false;
+        return false;
+    }
+    *ret_ms = (int)left;
+    return true;
+}
+
+PGresult *
+pg_next_result(struct pg_db *pg)
+{
+    struct pollfd fd = {.fd = PQsocket(pg->conn), .events = POLLIN};
+    int ms;
+
+    while (PQisBusy(pg->conn)) {
+        if (!time_left(pg, &ms))
+            return NULL;
+        if (poll(&fd, 1, ms) < 0 && errno != EINTR)
+            break;
+        if (fd.revents && PQconsumeInput(pg->conn) != 1)
+            break; /* PQgetResult makes a result of it */
+        fd.revents = 0;
+    }
+    return PQgetResult(pg->conn);
+}
+
+PGresult *
+pg_collect(struct pg_db *pg, int sent)
+{
+    PGresult *last = NULL, *res;
+
+    if (sent != 1)
+        return NULL;
+    pg_wait_start(pg);
+    while ((res = pg_next_result(pg))) {
+        ExecStatusType status = PQresultStatus(res);
+
+        /* The first failure is the cause; behind it comes "closed the connection". */
+        if (PQresultStatus(last) == PGRES_FATAL_ERROR && last) {
+            PQclear(res);
+        } else {
+            PQclear(last);
+            last = res;
+        }
+        if (status == PGRES_COPY_IN || status == PGRES_COPY_OUT ||
+            status == PGRES_COPY_BOTH || PQstatus(pg->conn) != CONNECTION_OK)
+            break;
+    }
+    if (pg->base.usable)
+        return last;
+    PQclear(last); /* an answer that came without its end is none */
+    return NULL;
+}
+
+PGresult *
+pg_run_text(struct pg_db *pg, const char *text)
+{
+    return pg_collect(pg, PQsendQuery(pg->conn, text));
+}
+
+int
+pg_ping(struct db *db, struct err *err)
+{
+    struct pg_db *pg = pg_of(db);
+    int patience_ms = pg->patience_ms;
+    bool may_cancel = pg->may_cancel;
+    PGresult *res;
+    int r = pg_check_free(pg, "ping", err);
+
+    if (r < 0)
+        return r;
+    pg->patience_ms = pg->connect_ms;
+    pg->may_cancel = false;
+    res = pg_run_text(pg, "SELECT 1");
+    pg->patience_ms = patience_ms;
+    pg->may_cancel = may_cancel;
+    if (PQresultStatus(res) != PGRES_TUPLES_OK)
+        r = pg_fail(pg, "ping", NULL, res, err);
+    PQclear(res);
+    return r;
+}
