@@ -203,7 +203,7 @@ static const struct setting job_rows[] = {
     {"result", SETTING_BOOLEAN, IN(config_job, makes_result),
      .help = "a file comes out; default: true if a step writes a file"},
     {"steps", SETTING_SECTION, 0, .read = section_steps, .shape = "list of steps",
-     .help = "a batch: see docs/steps.md"},
+     .help = "a batch: what is done, one step after the other; each has a `name` of its own"},
     {"task", SETTING_SECTION, 0, .read = section_task, .shape = "map",
      .help = "a task: one call of a program, many requests per process"},
 };
