@@ -15,6 +15,7 @@
 #include "queue/definition.h"
 #include "run/result_store.h"
 #include "service/catalog.h"
+#include "service/estimates.h"
 #include "service/service.h"
 #include "store/store.h"
 #include "store/wake.h"
@@ -256,6 +257,7 @@ leave(struct house *house)
     loop_signal_free(house->on_int);
     loop_free(house->loop);
     result_store_close(house->results);
+    estimates_free(house->service.estimates);
     catalog_free(house->catalog);
     store_close(house->store);
     arena_release(&house->arena);
@@ -283,6 +285,7 @@ open_house(struct house *house, struct err *err)
         .config = config,
         .store = house->store,
         .catalog = house->catalog,
+        .estimates = estimates_new(config),
         .results = house->results,
         .clock = clock_real(),
     };

@@ -15,6 +15,7 @@
 #include "queue/list.h"
 #include "run/result_store.h"
 #include "service/catalog.h"
+#include "service/estimates.h"
 #include "service/service.h"
 #include "store/store.h"
 #include "store/wake.h"
@@ -278,6 +279,7 @@ direct_free(struct backend *backend)
     if (self->subscribed)
         store_unsubscribe(self->store, self->subscription);
     result_store_close(self->results);
+    estimates_free(self->service.estimates);
     catalog_free(self->catalog);
     store_close(self->store);
     fd_close(&self->done_fd);
@@ -351,6 +353,7 @@ backend_direct_new(const struct backend_local *local, struct backend **ret_backe
         .config = local->config,
         .store = self->store,
         .catalog = self->catalog,
+        .estimates = estimates_new(local->config),
         .results = self->results,
         .clock = clock_real(),
     };

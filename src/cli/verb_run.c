@@ -141,8 +141,8 @@ take(struct here *here, struct err *err)
     if (r < 0)
         return r;
     intake.params = params;
-    r = intake_order(here->cli->config, &intake, &here->cli->arena, &order, &errors,
-                     err);
+    r = intake_order(here->service->estimates, &intake, &here->cli->arena, &order,
+                     &errors, err);
     if (r == INTAKE_INVALID) {
         params_errors_text(&errors, text, sizeof(text));
         return err_set(err, ERR_INVALID, "%s", text);

@@ -5,12 +5,12 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/sha256.h"
-#include "config/config.h"
 #include "db/db.h"
 #include "io/formats.h"
 #include "io/io_ctx.h"
 #include "io/row.h"
 #include "queue/job.h"
+#include "service/estimates.h"
 
 #include <string.h>
 
@@ -18,35 +18,14 @@
 
 /* --- estimate --- */
 
-struct estimate {
-    const struct config *config;
-    const struct queue_job *job;
-    struct db *db;
-};
-
 static int
 estimate_database(struct io_ctx *io, const char *name, enum io_db_use use,
                   struct db **ret_db, struct err *err)
 {
-    struct estimate *estimate = io->owner;
-    struct db_options options = {
-        .url = config_database_url(estimate->config, name),
-        .read_only = true,
-        .connect_timeout_ms = (int)(estimate->job->estimate_timeout_us / 1000) + 1,
-        .statement_timeout_ms = (int)(estimate->job->estimate_timeout_us / 1000) + 1,
-    };
-    int r;
-
-    if (!options.url)
-        return err_set(err, ERR_CONFIG,
-                       "there is no database %s here; name it under `databases:`",
-                       name);
-    if (!estimate->db) {
-        r = db_open(&options, &estimate->db, err);
-        if (r < 0)
-            return r;
-    }
-    *ret_db = estimate->db;
+    (void)name;
+    (void)use;
+    (void)err;
+    *ret_db = io->owner;
     return 0;
 }
 
@@ -72,30 +51,41 @@ read_estimate(struct reader *reader, int64_t *ret_rows, struct err *err)
     return 0;
 }
 
-int
-intake_estimate(const struct config *config, const struct queue_job *job,
-                const json_t *effective, int64_t *ret_rows, struct err *err)
+static int
+ask_estimate(struct db *db, const struct queue_job *job, const json_t *effective,
+             int64_t *ret_rows, struct err *err)
 {
     scoped(arena_release) struct arena arena = {0};
     scoped(json_drop) json_t *def = json_pack("{s:s, s:s}", "sql", job->estimate_sql,
                                               "database", job->estimate_database);
-    struct estimate estimate = {.config = config, .job = job};
-    struct io_ctx io = {.owner = &estimate,
+    struct io_ctx io = {.owner = db,
                         .database = estimate_database,
                         .params = effective,
                         .arena = &arena};
+    scoped(reader_freep) struct reader *reader = NULL;
     const struct reader_kind *kind = NULL;
-    struct reader *reader = NULL;
     int r;
 
     r = format_choose_reader(def, &kind, err);
     if (r == 0)
         r = kind->new_reader(&io, def, &reader, err);
-    if (r == 0)
-        r = read_estimate(reader, ret_rows, err);
-    reader_free(reader);
-    db_close(estimate.db);
-    if (r == -ERR_TIMEOUT) {
+    return r < 0 ? r : read_estimate(reader, ret_rows, err);
+}
+
+int
+intake_estimate(struct estimates *estimates, const struct queue_job *job,
+                const json_t *effective, int64_t *ret_rows, struct err *err)
+{
+    struct db *db = NULL;
+    int r;
+
+    r = estimates_get(estimates, job->estimate_database, job->estimate_timeout_us, &db,
+                      err);
+    if (r == 0) {
+        r = ask_estimate(db, job, effective, ret_rows, err);
+        estimates_put(estimates, job->estimate_database, job->estimate_timeout_us, db);
+    }
+    if (r == -ERR_TIMEOUT || r == -ERR_STORE_BUSY) {
         err_clear(err);
         *ret_rows = -1;
         return 0;
@@ -132,7 +122,7 @@ json_text(struct arena *arena, const json_t *json)
 
 /* The lane by size: the estimate above the job's limit, or none in time, is large. */
 static int
-route(const struct config *config, const struct intake *intake, const json_t *effective,
+route(struct estimates *estimates, const struct intake *intake, const json_t *effective,
       struct submit_order *order, struct err *err)
 {
     const struct queue_job *job = intake->job;
@@ -143,7 +133,7 @@ route(const struct config *config, const struct intake *intake, const json_t *ef
     order->estimate = -1;
     if (!job->estimate_sql)
         return 0;
-    r = intake_estimate(config, job, effective, &rows, err);
+    r = intake_estimate(estimates, job, effective, &rows, err);
     if (r < 0)
         return r;
     order->has_estimate = rows >= 0;
@@ -154,7 +144,7 @@ route(const struct config *config, const struct intake *intake, const json_t *ef
 }
 
 int
-intake_order(const struct config *config, const struct intake *intake,
+intake_order(struct estimates *estimates, const struct intake *intake,
              struct arena *arena, struct submit_order *ret_order,
              struct params_errors *ret_errors, struct err *err)
 {
@@ -172,7 +162,7 @@ intake_order(const struct config *config, const struct intake *intake,
         buf_init(&canonical, CANONICAL_MAX);
         r = json_canonical(effective, &canonical, err);
         if (r == 0)
-            r = route(config, intake, effective, &order, err);
+            r = route(estimates, intake, effective, &order, err);
         if (r < 0)
             return r;
     }

@@ -12,8 +12,8 @@
 #include <jansson.h>
 
 struct arena;
-struct config;
 struct err;
+struct estimates;
 struct queue_job;
 
 /* What a client asks. Borrowed for the call; times 0 = none. */
@@ -45,12 +45,12 @@ enum intake_outcome {
  * that gives no answer in its time counts as large and is no failure; one whose
  * SQL is wrong is (-ERR_DB, naming the job).
  */
-int intake_order(const struct config *config, const struct intake *intake,
+int intake_order(struct estimates *estimates, const struct intake *intake,
                  struct arena *arena, struct submit_order *ret_order,
                  struct params_errors *ret_errors, struct err *err) must_check;
 
 /* Rows the job's estimate expects; -1 when it gave no answer in time. */
-int intake_estimate(const struct config *config, const struct queue_job *job,
+int intake_estimate(struct estimates *estimates, const struct queue_job *job,
                     const json_t *effective, int64_t *ret_rows,
                     struct err *err) must_check;
 

@@ -21,6 +21,7 @@ struct catalog;
 struct clock;
 struct config;
 struct err;
+struct estimates;
 struct list_filter;
 struct result_store;
 struct store;
@@ -29,6 +30,7 @@ struct service {
     const struct config *config;
     struct store *store;
     struct catalog *catalog;
+    struct estimates *estimates;
     const struct result_store *results; /* NULL: results are not served here */
     const struct clock *clock;
 };

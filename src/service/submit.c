@@ -204,7 +204,7 @@ make_order(const struct service *service, struct intake *intake, struct arena *a
 
     if (complaint->errors.count > 0)
         return invalid(&complaint->errors, err);
-    r = intake_order(service->config, intake, arena, order, &complaint->errors, err);
+    r = intake_order(service->estimates, intake, arena, order, &complaint->errors, err);
     if (r == INTAKE_INVALID)
         return invalid(&complaint->errors, err);
     return r;
