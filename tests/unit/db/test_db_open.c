@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 struct url_row {
     const char *url, *masked;
@@ -83,16 +84,26 @@ assert_setting(struct fixture *f, struct db *db, const char *name, const char *w
     assert_string_equal(db_text(&rows, 0), want);
 }
 
-/* A role of this test's own, whose setting could be weak. */
+/* A role of this process's own, and of each setting's: PgBouncer keeps the sessions of
+ * a role that was dropped for the next of that name. */
 static void
-make_role(struct fixture *f, const char *name, const char *commit)
+make_role(struct fixture *f, const char *commit, char *ret_name, size_t size)
 {
-    char text[200];
+    char text[300];
 
+    snprintf(ret_name, size, "pawl_test_%ld_%s", (long)getpid(), commit);
     snprintf(text, sizeof(text),
-             "DROP ROLE IF EXISTS %s; CREATE ROLE %s LOGIN; "
-             "ALTER ROLE %s SET synchronous_commit = %s",
-             name, name, name, commit);
+             "CREATE ROLE %s LOGIN; ALTER ROLE %s SET synchronous_commit = %s",
+             ret_name, ret_name, commit);
+    script(f, text);
+}
+
+static void
+drop_role(struct fixture *f, const char *name)
+{
+    char text[100];
+
+    snprintf(text, sizeof(text), "DROP ROLE %s", name);
     script(f, text);
 }
 
@@ -108,33 +119,34 @@ as_role(const struct fixture *f, const char *name, char *ret, size_t size)
 static void
 test_a_store_commits_durably_whatever_its_role_says(struct fixture *f)
 {
-    char url[400];
+    char url[400], role[40];
     struct db_options options = {.url = url, .store = true};
     scoped(db_closep) struct db *db = NULL;
 
-    make_role(f, "pawl_weak", "off");
-    as_role(f, "pawl_weak", url, sizeof(url));
+    make_role(f, "off", role, sizeof(role));
+    as_role(f, role, url, sizeof(url));
     if (f->kind == TESTDB_PGBOUNCER) { /* cannot be set there: refused */
         fails(f, ERR_CONFIG, db_open(&options, &db, &f->err));
-        assert_non_null(strstr(f->err.text, "ALTER ROLE \"pawl_weak\" SET"));
+        assert_non_null(strstr(f->err.text, "ALTER ROLE \"pawl_test_"));
     } else {
         ok(f, db_open(&options, &db, &f->err));
         assert_setting(f, db, "synchronous_commit", "on");
     }
-    db_closep(&db);
+    drop_role(f, role);
 }
 
 static void
 test_behind_a_pooler_a_durable_role_is_accepted(struct fixture *f)
 {
-    char url[400];
+    char url[400], role[40];
     struct db_options options = {.url = url, .store = true};
     scoped(db_closep) struct db *db = NULL;
 
-    make_role(f, "pawl_strong", "on");
-    as_role(f, "pawl_strong", url, sizeof(url));
+    make_role(f, "on", role, sizeof(role));
+    as_role(f, role, url, sizeof(url));
     ok(f, db_open(&options, &db, &f->err));
     assert_int_equal(db_pooled(db), f->kind == TESTDB_PGBOUNCER);
+    drop_role(f, role);
 }
 
 static void
