@@ -178,7 +178,7 @@ static int
 choose_file_writer(const json_t *def, const json_t *params,
                    const struct writer_kind **ret_kind, struct err *err)
 {
-    scoped(buf_release) struct buf name;
+    scoped(buf_release) struct buf name = {0};
     int r;
 
     buf_init(&name, 256);

@@ -29,7 +29,7 @@ unknown_key(const char *where, const char *key, const struct io_option *options,
 {
     const char *names[OPTIONS_MAX];
     const char *near;
-    scoped(buf_release) struct buf list;
+    scoped(buf_release) struct buf list = {0};
 
     buf_init(&list, 0);
     for (size_t i = 0; i < count && i < OPTIONS_MAX; i++) {

@@ -136,7 +136,7 @@ csv_open(struct reader *reader, const char *position, struct err *err)
     struct csv_reader *csv = csv_of(reader);
     const json_t *columns = json_object_get(csv->def, "columns");
     const json_t *header = json_object_get(csv->def, "header");
-    scoped(buf_release) struct buf path;
+    scoped(buf_release) struct buf path = {0};
     int r;
 
     buf_init(&path, 4096);

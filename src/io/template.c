@@ -198,8 +198,8 @@ int
 template_file_name(const char *text, const json_t *params, struct buf *out,
                    struct err *err)
 {
-    scoped(buf_release) struct buf made;
-    scoped(buf_release) struct buf clean;
+    scoped(buf_release) struct buf made = {0};
+    scoped(buf_release) struct buf clean = {0};
     int r;
 
     buf_init(&made, 1 << 20);

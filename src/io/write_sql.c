@@ -168,7 +168,7 @@ static int
 make_upsert(struct sql_writer *sql, struct err *err)
 {
     const json_t *key = json_object_get(sql->def, "key");
-    scoped(buf_release) struct buf text;
+    scoped(buf_release) struct buf text = {0};
     int r = check_key(sql, key, err);
 
     if (r < 0)

@@ -462,7 +462,7 @@ store_xml(struct xlsx_writer *xlsx, const char *name, size_t sheets,
           void (*make)(const struct xlsx_writer *, size_t, struct buf *),
           struct err *err)
 {
-    scoped(buf_release) struct buf xml;
+    scoped(buf_release) struct buf xml = {0};
 
     buf_init(&xml, 0);
     make(xlsx, sheets, &xml);

@@ -386,7 +386,7 @@ bool_cell(const struct place *at, bool value)
 static int
 bytes_cell(const struct place *at, const struct cell *cell, struct err *err)
 {
-    scoped(buf_release) struct buf text;
+    scoped(buf_release) struct buf text = {0};
 
     buf_init(&text, 2 * CELL_MAX_BYTES);
     base64_add(&text, cell->text, cell->len);

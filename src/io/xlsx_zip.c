@@ -102,7 +102,7 @@ put_common(struct buf *out, const struct xlsx_zip_entry *entry, unsigned version
 static int
 local_header(struct xlsx_zip *zip, const struct xlsx_zip_entry *entry, struct err *err)
 {
-    scoped(buf_release) struct buf out;
+    scoped(buf_release) struct buf out = {0};
 
     buf_init(&out, 0);
     buf_add(&out, "PK\3\4", 4);
@@ -158,7 +158,7 @@ xlsx_zip_end(struct xlsx_zip *zip, uint32_t crc, uint64_t packed, uint64_t raw,
              struct err *err)
 {
     struct xlsx_zip_entry *entry = &zip->entries[zip->count - 1];
-    scoped(buf_release) struct buf out;
+    scoped(buf_release) struct buf out = {0};
 
     assert(packed < LIMIT_32 && raw < LIMIT_32);
     entry->crc = crc;
@@ -219,7 +219,7 @@ xlsx_zip_finish(struct xlsx_zip *zip, struct err *err)
 {
     uint64_t start = (uint64_t)zip->part->offset;
     unsigned count = zip->count < LIMIT_16 ? (unsigned)zip->count : LIMIT_16;
-    scoped(buf_release) struct buf out;
+    scoped(buf_release) struct buf out = {0};
     uint64_t len;
 
     buf_init(&out, 0);

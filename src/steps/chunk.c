@@ -254,7 +254,7 @@ fill_result(struct chunk_run *run, struct step_result *ret_result, struct err *e
         .bytes = run->summary.bytes,
         .counters = run->counters,
     };
-    scoped(buf_release) struct buf name;
+    scoped(buf_release) struct buf name = {0};
     int r;
 
     buf_init(&name, sizeof(made.name) - 1);

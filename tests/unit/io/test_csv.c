@@ -119,7 +119,7 @@ test_csv_is_read_as_rfc_4180_says_and_errors_name_file_and_line(void **state)
 {
     for (size_t i = 0; i < array_len(read_cases); i++) {
         const struct read_case *c = &read_cases[i];
-        scoped(buf_release) struct buf out;
+        scoped(buf_release) struct buf out = {0};
         struct io_test t;
         json_t *def;
 
@@ -152,8 +152,8 @@ static void
 test_every_position_goes_on_at_the_next_record(void **state)
 {
     struct io_test t;
-    scoped(buf_release) struct buf file;
-    scoped(buf_release) struct buf whole;
+    scoped(buf_release) struct buf file = {0};
+    scoped(buf_release) struct buf whole = {0};
     json_t *def;
 
     io_test_init(&t, "{}");
@@ -163,8 +163,8 @@ test_every_position_goes_on_at_the_next_record(void **state)
     buf_init(&whole, 0);
     ok(&t, read_all(&t, def, &whole));
     for (size_t chunk = 1; chunk < 600; chunk += 97) {
-        scoped(buf_release) struct buf parts;
-        scoped(buf_release) struct buf position;
+        scoped(buf_release) struct buf parts = {0};
+        scoped(buf_release) struct buf position = {0};
         int r = READER_MORE;
 
         buf_init(&parts, 0);
@@ -278,7 +278,7 @@ test_texts_that_would_be_formulas_get_an_apostrophe(void **state)
     };
 
     for (size_t i = 0; i < array_len(cases); i++) {
-        scoped(buf_release) struct buf got;
+        scoped(buf_release) struct buf got = {0};
         bool raw = strstr(cases[i].def, "raw") != NULL;
         char want[64];
         struct io_test t;
@@ -302,8 +302,8 @@ test_what_csv_writes_csv_reads(void **state)
         {CELL_TEXT, .text = " blanks "},
     };
     struct io_test t;
-    scoped(buf_release) struct buf file;
-    scoped(buf_release) struct buf out;
+    scoped(buf_release) struct buf file = {0};
+    scoped(buf_release) struct buf out = {0};
     json_t *def;
 
     io_test_init(&t, "{}");

@@ -10,7 +10,7 @@ test_a_part_is_private_and_holds_what_was_appended(void **state)
 {
     struct io_test t;
     scoped(part_release) struct part part;
-    scoped(buf_release) struct buf got;
+    scoped(buf_release) struct buf got = {0};
     char *big = calloc(1, 1000000);
     struct stat st;
 
@@ -38,7 +38,7 @@ test_resume_cuts_off_what_no_checkpoint_covers(void **state)
 {
     struct io_test t;
     scoped(part_release) struct part part;
-    scoped(buf_release) struct buf got;
+    scoped(buf_release) struct buf got = {0};
 
     io_test_init(&t, "{}");
     part_init(&part);

@@ -102,8 +102,8 @@ static void
 check_format(const char *def_text)
 {
     json_t *def = json_of(def_text);
-    scoped(buf_release) struct buf whole;
-    scoped(buf_release) struct buf state;
+    scoped(buf_release) struct buf whole = {0};
+    scoped(buf_release) struct buf state = {0};
     struct writer *writer = NULL;
     struct io_test t;
 
@@ -113,7 +113,7 @@ check_format(const char *def_text)
     write_chunks(&t, writer, 0, CHUNKS, &state);
     finish(&t, &writer, &whole);
     for (int border = 1; border <= CHUNKS; border++) {
-        scoped(buf_release) struct buf again;
+        scoped(buf_release) struct buf again = {0};
 
         start(&t, def, NULL, &writer);
         write_chunks(&t, writer, 0, border, &state);
@@ -153,7 +153,7 @@ static void
 test_a_state_that_does_not_fit_starts_the_step_over(void **state)
 {
     static const char *const formats[] = {"csv", "jsonl", "xlsx"};
-    scoped(buf_release) struct buf good;
+    scoped(buf_release) struct buf good = {0};
     struct io_test t;
 
     io_test_init(&t, "{}");
@@ -195,7 +195,7 @@ test_a_changed_number_of_columns_is_refused(void **state)
 {
     static const char *const files[] = {"{\"file\":\"a.csv\"}",
                                         "{\"file\":\"a.xlsx\"}"};
-    scoped(buf_release) struct buf saved;
+    scoped(buf_release) struct buf saved = {0};
     struct io_test t;
 
     io_test_init(&t, "{}");

@@ -111,7 +111,7 @@ read_rows(struct sql_test *s, const char *def_text, const char *position, size_t
 static void
 types_keep_their_values(enum testdb_kind kind)
 {
-    scoped(buf_release) struct buf out;
+    scoped(buf_release) struct buf out = {0};
     struct sql_test s = {0};
 
     if (!begin(&s, kind, "{}"))
@@ -157,7 +157,7 @@ types_keep_their_values(enum testdb_kind kind)
 static void
 parameters_are_bound(enum testdb_kind kind)
 {
-    scoped(buf_release) struct buf out;
+    scoped(buf_release) struct buf out = {0};
     struct sql_test s = {0};
     bool sqlite = kind == TESTDB_SQLITE;
     const char *lists =
@@ -208,7 +208,7 @@ a_position_goes_on_behind_the_rows_given(enum testdb_kind kind)
                               "id\",\"database\":\"shop\"}";
     static const char requery[] = "{\"sql\":\"SELECT id FROM t ORDER BY "
                                   "id\",\"database\":\"shop\",\"restart\":\"requery\"}";
-    scoped(buf_release) struct buf out;
+    scoped(buf_release) struct buf out = {0};
     struct sql_test s = {0};
 
     if (!begin(&s, kind, "{}"))
@@ -258,7 +258,7 @@ static int
 write_rows(struct sql_test *s, const char *def_text, int from, int to, bool commit)
 {
     scoped(writer_freep) struct writer *writer = NULL;
-    scoped(buf_release) struct buf state;
+    scoped(buf_release) struct buf state = {0};
     json_t *def = json_of(def_text);
     struct row_set rows;
     int r;

@@ -24,7 +24,7 @@ test_values_are_escaped_for_a_file_name(void **state)
                      "\"dot\":\".hidden\",\"ko\":\"서울/강남구\",\"n\":42,\"r\":1.5,"
                      "\"b\":true,\"empty\":\"\",\"emoji\":\"😀\"}");
     for (size_t i = 0; i < array_len(cases); i++) {
-        scoped(buf_release) struct buf out;
+        scoped(buf_release) struct buf out = {0};
 
         buf_init(&out, 0);
         ok(&t, template_file_name(cases[i].text, t.params, &out, &t.err));
@@ -37,7 +37,7 @@ static void
 test_a_long_name_is_cut_and_keeps_its_extension(void **state)
 {
     struct io_test t;
-    scoped(buf_release) struct buf out;
+    scoped(buf_release) struct buf out = {0};
     char params[1400] = "{\"x\":\"";
 
     for (int i = 0; i < 100; i++)
@@ -57,7 +57,7 @@ static void
 test_a_value_never_leaves_the_folder_of_a_path(void **state)
 {
     struct io_test t;
-    scoped(buf_release) struct buf out;
+    scoped(buf_release) struct buf out = {0};
 
     io_test_init(&t, "{\"f\":\"../../etc/passwd\",\"d\":\"..\"}");
     buf_init(&out, 0);
@@ -70,7 +70,7 @@ static void
 test_bad_templates_are_refused_with_their_place(void **state)
 {
     struct io_test t;
-    scoped(buf_release) struct buf out;
+    scoped(buf_release) struct buf out = {0};
 
     io_test_init(&t, "{\"l\":[1]}");
     buf_init(&out, 0);

@@ -103,7 +103,7 @@ write_rows(struct io_test *t, long count)
     json_t *def;
     struct writer *writer =
         open_workbook(t, "{\"compressor\":\"fast\"}", columns, 2, &def);
-    scoped(buf_release) struct buf state;
+    scoped(buf_release) struct buf state = {0};
     struct row_set rows;
 
     buf_init(&state, 0);

@@ -181,7 +181,7 @@ static void
 an_export_counts_its_rows_and_names_its_file(enum testdb_kind kind)
 {
     struct step_result result;
-    scoped(buf_release) struct buf file;
+    scoped(buf_release) struct buf file = {0};
     struct step_test s;
 
     if (!begin(&s, kind, "{\"min\":0,\"country\":\"K/R\",\"format\":\"csv\"}"))
@@ -227,8 +227,8 @@ B28_a_stop_ends_at_a_border_and_the_next_run_makes_the_same_file(enum testdb_kin
     static const char *const files[] = {"a.csv", "a.jsonl", "a.xlsx"};
 
     for (size_t i = 0; i < array_len(files); i++) {
-        scoped(buf_release) struct buf whole;
-        scoped(buf_release) struct buf again;
+        scoped(buf_release) struct buf whole = {0};
+        scoped(buf_release) struct buf again = {0};
         struct step_result result;
         struct step_test s;
 
@@ -371,7 +371,7 @@ a_csv_is_loaded_with_types_and_goes_on_after_a_stop(enum testdb_kind kind)
 {
     struct step_result result;
     char csv[128], def[512];
-    scoped(buf_release) struct buf file;
+    scoped(buf_release) struct buf file = {0};
     struct step_test s;
 
     if (!begin(&s, kind, "{}"))
