@@ -141,8 +141,8 @@ bar_show(struct bar *bar, const json_t *request)
     int64_t now_us = clock_mono_us(clock_real());
     struct bar_view view = bar_view_of(request, (now_us - bar->start_us) / US_PER_S);
 
-    if (!bar->on)
-        return;
+    if (!bar->on || str_eq(view.status, "DONE") || str_eq(view.status, "FAILED"))
+        return; /* the end is told on stdout */
     buf_init(&buf, LINE_BYTES);
     bar_line(&view, bar->terminal ? terminal_width() : WIDTH_PLAIN, &buf);
     if (bar->terminal) {

@@ -184,9 +184,8 @@ run_verb(struct cli *cli, struct err *err)
     if (r < 0)
         return r;
     if (option_given(&cli->options, OPTION_HELP)) {
-        cli->options.words[0] = "help";
-        cli->options.words[1] =
-            str_eq(cli->verb->name, "help") ? NULL : cli->verb->name;
+        /* As `pawl help VERB`; without any verb as `pawl help`. */
+        cli->options.words[1] = cli_word(cli, 0) ? cli->verb->name : NULL;
         cli->options.word_count = cli->options.words[1] ? 2 : 1;
         return verb_help(cli, err);
     }

@@ -55,13 +55,19 @@ check_database(const struct config *config, const char *name, const char *url,
     db_close(db);
 }
 
+static const char *
+count_of(struct cli *cli, size_t count, const char *what)
+{
+    return arena_printf(&cli->arena, "%s %s%s",
+                        print_count(&cli->arena, (int64_t)count), what,
+                        count == 1 ? "" : "s");
+}
+
 static void
 print_summary(struct cli *cli, const struct config *config)
 {
-    printf("%s: ok, ", config->path);
-    printf("%s jobs, ", print_count(&cli->arena, (int64_t)config->job_count));
-    printf("%s databases%s\n",
-           print_count(&cli->arena, (int64_t)config->database_count),
+    printf("%s: ok, %s, %s%s\n", config->path, count_of(cli, config->job_count, "job"),
+           count_of(cli, config->database_count, "database"),
            option_given(&cli->options, OPTION_CONNECT) ? " opened" : "");
 }
 
