@@ -90,10 +90,10 @@ static bool
 send_continue(struct http_conn *conn, bool more_bytes_here)
 {
     static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
-    const struct http_parser *parser = &conn->req->parser;
+    const struct http_parse *parser = &conn->req->parser;
     ssize_t n;
 
-    if (!parser->expect_continue || more_bytes_here || !http_parser_has_body(parser) ||
+    if (!parser->expect_continue || more_bytes_here || !http_parse_has_body(parser) ||
         (uint64_t)parser->content_length > parser->body_max)
         return true;
     n = send(conn->fd, text, sizeof(text) - 1, MSG_NOSIGNAL);
@@ -122,7 +122,7 @@ head_is_whole(struct http_conn *conn, const char *rest, size_t rest_len)
         if (!http_request_take_back(req)) {
             conn->state = CONN_BUSY;
             http_conn_wait(conn, WAIT_NONE);
-            if (!http_parser_has_body(&req->parser))
+            if (!http_parse_has_body(&req->parser))
                 keep_early(conn, rest, rest_len);
             return false;
         }
@@ -169,7 +169,7 @@ feed(struct http_conn *conn, const char *data, size_t len)
         http_conn_wait(conn, WAIT_NONE); /* its time runs from this first byte */
     }
     for (;;) {
-        struct http_parser *parser = &conn->req->parser;
+        struct http_parse *parser = &conn->req->parser;
         size_t used;
         enum http_parse_outcome outcome = http_parse(parser, data, len, &used);
 

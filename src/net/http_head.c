@@ -24,7 +24,7 @@ struct facts {
     bool says_close;
 };
 
-typedef struct verdict (*field_fn)(struct http_parser *parser, struct facts *facts,
+typedef struct verdict (*field_fn)(struct http_parse *parser, struct facts *facts,
                                    const char *value);
 
 static const struct verdict fine = {0, NULL};
@@ -41,7 +41,7 @@ host_is_sound(const char *value)
 }
 
 static struct verdict
-judge_host(struct http_parser *parser, struct facts *facts, const char *value)
+judge_host(struct http_parse *parser, struct facts *facts, const char *value)
 {
     if (facts->host)
         return (struct verdict){400, "There are two Host headers."};
@@ -52,7 +52,7 @@ judge_host(struct http_parser *parser, struct facts *facts, const char *value)
 }
 
 static struct verdict
-judge_length(struct http_parser *parser, struct facts *facts, const char *value)
+judge_length(struct http_parse *parser, struct facts *facts, const char *value)
 {
     size_t digits = strspn(value, "0123456789");
 
@@ -70,7 +70,7 @@ judge_length(struct http_parser *parser, struct facts *facts, const char *value)
 }
 
 static struct verdict
-judge_coding(struct http_parser *parser, struct facts *facts, const char *value)
+judge_coding(struct http_parse *parser, struct facts *facts, const char *value)
 {
     if (facts->coding)
         return (struct verdict){400, "There are two Transfer-Encoding headers."};
@@ -87,7 +87,7 @@ judge_coding(struct http_parser *parser, struct facts *facts, const char *value)
 }
 
 static struct verdict
-judge_expect(struct http_parser *parser, struct facts *facts, const char *value)
+judge_expect(struct http_parse *parser, struct facts *facts, const char *value)
 {
     if (strcasecmp(value, "100-continue") != 0)
         return (struct verdict){417, "Only Expect: 100-continue is understood."};
@@ -96,14 +96,14 @@ judge_expect(struct http_parser *parser, struct facts *facts, const char *value)
 }
 
 static struct verdict
-judge_encoding(struct http_parser *parser, struct facts *facts, const char *value)
+judge_encoding(struct http_parse *parser, struct facts *facts, const char *value)
 {
     return (struct verdict){415, "Send the body without Content-Encoding."};
 }
 
 /* A list: "keep-alive, Upgrade". */
 static struct verdict
-judge_connection(struct http_parser *parser, struct facts *facts, const char *value)
+judge_connection(struct http_parse *parser, struct facts *facts, const char *value)
 {
     while (*value != '\0') {
         size_t len;
@@ -141,7 +141,7 @@ keep_worst(struct verdict *worst, struct verdict next)
 }
 
 static struct verdict
-judge_field(struct http_parser *parser, struct facts *facts, size_t i)
+judge_field(struct http_parse *parser, struct facts *facts, size_t i)
 {
     const char *name = parser->head.data + parser->names[i].at;
     const char *value = parser->head.data + parser->values[i].at;
@@ -153,7 +153,7 @@ judge_field(struct http_parser *parser, struct facts *facts, size_t i)
 }
 
 bool
-http_head_judge(struct http_parser *parser, int *ret_status, const char **ret_reason)
+http_head_judge(struct http_parse *parser, int *ret_status, const char **ret_reason)
 {
     struct facts facts = {0};
     struct verdict worst = fine;

@@ -6,10 +6,10 @@
 
 #include <stdbool.h>
 
-struct http_parser;
+struct http_parse;
 
 /* Fill the parser's results from its fields. False: refuse with that status. */
-bool http_head_judge(struct http_parser *parser, int *ret_status,
+bool http_head_judge(struct http_parse *parser, int *ret_status,
                      const char **ret_reason);
 
 #endif

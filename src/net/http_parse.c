@@ -35,6 +35,8 @@ enum state {
     IN_CHUNK,
     AT_CHUNK_END_CR,
     AT_CHUNK_END_LF,
+    AT_LAST_CR, /* behind the chunk of size 0 */
+    AT_LAST_LF,
     FINISHED,
     BROKEN,
 };
@@ -87,7 +89,7 @@ is_class(char c, unsigned class)
 }
 
 void
-http_parser_init(struct http_parser *parser, size_t body_max)
+http_parse_init(struct http_parse *parser, size_t body_max)
 {
     memset(parser, 0, sizeof(*parser));
     buf_init(&parser->head, HTTP_METHOD_MAX + HTTP_TARGET_MAX + HTTP_HEADERS_MAX + 64);
@@ -96,7 +98,7 @@ http_parser_init(struct http_parser *parser, size_t body_max)
 }
 
 void
-http_parser_release(struct http_parser *parser)
+http_parse_release(struct http_parse *parser)
 {
     if (parser == NULL)
         return;
@@ -105,7 +107,7 @@ http_parser_release(struct http_parser *parser)
 }
 
 static enum http_parse_outcome
-refuse(struct http_parser *parser, int status, const char *reason)
+refuse(struct http_parse *parser, int status, const char *reason)
 {
     parser->status = status;
     parser->reason = reason;
@@ -115,7 +117,7 @@ refuse(struct http_parser *parser, int status, const char *reason)
 
 /* at: offset of c in head. */
 static enum http_parse_outcome
-request_line_byte(struct http_parser *parser, char c, uint32_t at)
+request_line_byte(struct http_parse *parser, char c, uint32_t at)
 {
     uint32_t len = at - parser->mark;
 
@@ -171,7 +173,7 @@ request_line_byte(struct http_parser *parser, char c, uint32_t at)
 
 /* "HTTP/1.1" CR: the bytes so far must be a beginning of HTTP/digit.digit. */
 static enum http_parse_outcome
-version_byte(struct http_parser *parser, char c, uint32_t at)
+version_byte(struct http_parse *parser, char c, uint32_t at)
 {
     static const char shape[] = "HTTP/0.0";
     uint32_t len = at - parser->mark;
@@ -195,7 +197,7 @@ version_byte(struct http_parser *parser, char c, uint32_t at)
 }
 
 static enum http_parse_outcome
-field_begins(struct http_parser *parser, char c, uint32_t at)
+field_begins(struct http_parse *parser, char c, uint32_t at)
 {
     if (c == '\r') {
         parser->state = AT_END_LF;
@@ -205,7 +207,7 @@ field_begins(struct http_parser *parser, char c, uint32_t at)
         return refuse(parser, 400, "A header line may not begin with a blank.");
     if (!is_class(c, TOKEN))
         return refuse(parser, 400, "A header line must begin with a name.");
-    if (!parser->in_trailer && parser->field_count == HTTP_FIELDS_MAX)
+    if (parser->field_count == HTTP_FIELDS_MAX)
         return refuse(parser, 431, "There are more than 100 header lines.");
     parser->mark = at;
     parser->state = IN_NAME;
@@ -213,28 +215,25 @@ field_begins(struct http_parser *parser, char c, uint32_t at)
 }
 
 static enum http_parse_outcome
-value_byte(struct http_parser *parser, char c, uint32_t at)
+value_byte(struct http_parse *parser, char c, uint32_t at)
 {
     if (c == '\r') {
-        if (!parser->in_trailer) {
-            uint32_t len = parser->value_end - parser->mark;
-
-            parser->values[parser->field_count++] =
-                (struct http_span){parser->mark, len};
-        }
+        parser->values[parser->field_count++] =
+            (struct http_span){parser->mark, parser->value_end - parser->mark};
         parser->state = AT_FIELD_LF;
         return HTTP_PARSE_MORE;
     }
     if (!is_class(c, VALUE))
         return refuse(parser, 400, "A header value holds a control character.");
-    if (c != ' ' && c != '\t')
+    /* Blanks behind a value are dropped, a tab is not: other parsers differ there, and
+     * so a length or coding with a tab behind it is refused. */
+    if (c != ' ')
         parser->value_end = at + 1;
     return HTTP_PARSE_MORE;
 }
 
-/* Header lines, and trailer lines, which are checked and dropped. */
 static enum http_parse_outcome
-field_byte(struct http_parser *parser, char c, uint32_t at)
+field_byte(struct http_parse *parser, char c, uint32_t at)
 {
     if (++parser->header_bytes > HTTP_HEADERS_MAX)
         return refuse(parser, 431, "The headers are longer than 16 KiB.");
@@ -244,9 +243,8 @@ field_byte(struct http_parser *parser, char c, uint32_t at)
         return field_begins(parser, c, at);
     case IN_NAME:
         if (c == ':') {
-            if (!parser->in_trailer)
-                parser->names[parser->field_count] =
-                    (struct http_span){parser->mark, at - parser->mark};
+            parser->names[parser->field_count] =
+                (struct http_span){parser->mark, at - parser->mark};
             parser->state = BEFORE_VALUE;
             return HTTP_PARSE_MORE;
         }
@@ -272,8 +270,8 @@ field_byte(struct http_parser *parser, char c, uint32_t at)
     case AT_END_LF:
         if (c != '\n')
             return refuse(parser, 400, "The headers must end with CR LF.");
-        parser->state = parser->in_trailer ? FINISHED : HEAD_GIVEN;
-        return parser->in_trailer ? HTTP_PARSE_DONE : HTTP_PARSE_HEAD;
+        parser->state = HEAD_GIVEN;
+        return HTTP_PARSE_HEAD;
     default:
         assert(false);
         return HTTP_PARSE_BAD;
@@ -281,7 +279,7 @@ field_byte(struct http_parser *parser, char c, uint32_t at)
 }
 
 static enum http_parse_outcome
-head_byte(struct http_parser *parser, char c, uint32_t at)
+head_byte(struct http_parse *parser, char c, uint32_t at)
 {
     if (parser->state < IN_VERSION)
         return request_line_byte(parser, c, at);
@@ -298,7 +296,7 @@ head_byte(struct http_parser *parser, char c, uint32_t at)
 
 /* The head is whole: make C strings of its tokens, then judge what it says. */
 static enum http_parse_outcome
-head_ends(struct http_parser *parser)
+head_ends(struct http_parse *parser)
 {
     char *head = parser->head.data;
 
@@ -314,7 +312,7 @@ head_ends(struct http_parser *parser)
 }
 
 static enum http_parse_outcome
-parse_head(struct http_parser *parser, const char *data, size_t len, size_t *ret_used)
+parse_head(struct http_parse *parser, const char *data, size_t len, size_t *ret_used)
 {
     enum http_parse_outcome outcome = HTTP_PARSE_MORE;
     uint32_t at = (uint32_t)parser->head.len;
@@ -332,22 +330,8 @@ parse_head(struct http_parser *parser, const char *data, size_t len, size_t *ret
     return outcome;
 }
 
-/* Trailer lines go nowhere: only their count of bytes is kept, as the place. */
 static enum http_parse_outcome
-parse_trailer(struct http_parser *parser, const char *data, size_t len,
-              size_t *ret_used)
-{
-    enum http_parse_outcome outcome = HTTP_PARSE_MORE;
-    size_t used = 0;
-
-    while (used < len && outcome == HTTP_PARSE_MORE)
-        outcome = field_byte(parser, data[used++], parser->header_bytes);
-    *ret_used = used;
-    return outcome;
-}
-
-static enum http_parse_outcome
-body_begins(struct http_parser *parser)
+body_begins(struct http_parse *parser)
 {
     if (parser->content_length > 0 &&
         (uint64_t)parser->content_length > parser->body_max)
@@ -375,7 +359,7 @@ hex_value(char c)
 }
 
 static enum http_parse_outcome
-chunk_size_byte(struct http_parser *parser, char c)
+chunk_size_byte(struct http_parse *parser, char c)
 {
     int digit = hex_value(c);
 
@@ -393,12 +377,11 @@ chunk_size_byte(struct http_parser *parser, char c)
 }
 
 static enum http_parse_outcome
-chunk_line_ends(struct http_parser *parser)
+chunk_line_ends(struct http_parse *parser)
 {
     parser->digits = 0;
     if (parser->left == 0) {
-        parser->in_trailer = true;
-        parser->state = AT_FIELD;
+        parser->state = AT_LAST_CR;
         return HTTP_PARSE_MORE;
     }
     if (parser->left > parser->body_max - parser->body.len)
@@ -409,7 +392,7 @@ chunk_line_ends(struct http_parser *parser)
 
 /* The bytes between the data of two chunks. */
 static enum http_parse_outcome
-chunk_byte(struct http_parser *parser, char c)
+chunk_byte(struct http_parse *parser, char c)
 {
     switch (parser->state) {
     case AT_CHUNK:
@@ -437,6 +420,16 @@ chunk_byte(struct http_parser *parser, char c)
         if (c != '\n')
             return refuse(parser, 400, "A chunk must end with CR LF.");
         return HTTP_PARSE_MORE;
+    case AT_LAST_CR:
+        parser->state = AT_LAST_LF;
+        if (c != '\r')
+            return refuse(parser, 400, "Headers behind the body are not taken.");
+        return HTTP_PARSE_MORE;
+    case AT_LAST_LF:
+        if (c != '\n')
+            return refuse(parser, 400, "The body must end with CR LF.");
+        parser->state = FINISHED;
+        return HTTP_PARSE_DONE;
     default:
         assert(false);
         return HTTP_PARSE_BAD;
@@ -445,7 +438,7 @@ chunk_byte(struct http_parser *parser, char c)
 
 /* Body bytes up to left, in one piece. */
 static size_t
-take_body(struct http_parser *parser, const char *data, size_t len)
+take_body(struct http_parse *parser, const char *data, size_t len)
 {
     if (len > parser->left)
         len = (size_t)parser->left;
@@ -455,11 +448,10 @@ take_body(struct http_parser *parser, const char *data, size_t len)
 }
 
 static enum http_parse_outcome
-parse_body(struct http_parser *parser, const char *data, size_t len, size_t *ret_used)
+parse_body(struct http_parse *parser, const char *data, size_t len, size_t *ret_used)
 {
     enum http_parse_outcome outcome = HTTP_PARSE_MORE;
     size_t used = 0;
-    size_t trailer_used = 0;
 
     while (used < len && outcome == HTTP_PARSE_MORE) {
         if (parser->state == IN_BODY) {
@@ -472,9 +464,6 @@ parse_body(struct http_parser *parser, const char *data, size_t len, size_t *ret
             used += take_body(parser, data + used, len - used);
             if (parser->left == 0)
                 parser->state = AT_CHUNK_END_CR;
-        } else if (parser->in_trailer) {
-            outcome = parse_trailer(parser, data + used, len - used, &trailer_used);
-            used += trailer_used;
         } else {
             outcome = chunk_byte(parser, data[used++]);
         }
@@ -484,7 +473,7 @@ parse_body(struct http_parser *parser, const char *data, size_t len, size_t *ret
 }
 
 enum http_parse_outcome
-http_parse(struct http_parser *parser, const char *data, size_t len, size_t *ret_used)
+http_parse(struct http_parse *parser, const char *data, size_t len, size_t *ret_used)
 {
     enum http_parse_outcome outcome;
 
@@ -492,7 +481,7 @@ http_parse(struct http_parser *parser, const char *data, size_t len, size_t *ret
     assert(parser->state != FINISHED);
     if (parser->state == BROKEN)
         return HTTP_PARSE_BAD;
-    if (parser->state < HEAD_GIVEN && !parser->in_trailer)
+    if (parser->state < HEAD_GIVEN)
         return parse_head(parser, data, len, ret_used);
     if (parser->state == HEAD_GIVEN) {
         outcome = body_begins(parser);
@@ -503,19 +492,19 @@ http_parse(struct http_parser *parser, const char *data, size_t len, size_t *ret
 }
 
 const char *
-http_parser_method(const struct http_parser *parser)
+http_parse_method(const struct http_parse *parser)
 {
     return parser->head.data + parser->method.at;
 }
 
 const char *
-http_parser_target(const struct http_parser *parser)
+http_parse_target(const struct http_parse *parser)
 {
     return parser->head.data + parser->target.at;
 }
 
 const char *
-http_parser_field(const struct http_parser *parser, const char *name)
+http_parse_field(const struct http_parse *parser, const char *name)
 {
     for (size_t i = 0; i < parser->field_count; i++)
         if (strcasecmp(parser->head.data + parser->names[i].at, name) == 0)
@@ -524,7 +513,7 @@ http_parser_field(const struct http_parser *parser, const char *name)
 }
 
 bool
-http_parser_has_body(const struct http_parser *parser)
+http_parse_has_body(const struct http_parse *parser)
 {
     return parser->chunked || parser->content_length > 0;
 }

@@ -1,7 +1,7 @@
 /*
  * HTTP/1.1 request parser: strict, incremental, fed with any cut of the bytes.
  *
- *      http_parser_init → http_parse … HEAD → http_parse … DONE → release
+ *      http_parse_init → http_parse … HEAD → http_parse … DONE → release
  *
  * What two readers could understand differently is refused (status + close), so
  * that nothing can be smuggled past a proxy. Memory: the head (at most about
@@ -18,7 +18,7 @@
 
 #define HTTP_METHOD_MAX    16
 #define HTTP_TARGET_MAX    8192  /* → 414 */
-#define HTTP_HEADERS_MAX   16384 /* all header lines, trailers too → 431 */
+#define HTTP_HEADERS_MAX   16384 /* all header lines → 431 */
 #define HTTP_FIELDS_MAX    100   /* → 431 */
 #define HTTP_CHUNK_EXT_MAX 1024  /* extensions of all chunks → 400 */
 
@@ -34,7 +34,7 @@ struct http_span {
     uint32_t len;
 };
 
-struct http_parser {
+struct http_parse {
     /* results, valid from HEAD on */
     struct buf head; /* the strings below are inside, NUL-terminated */
     struct buf body;
@@ -63,23 +63,22 @@ struct http_parser {
     uint32_t header_bytes;
     uint32_t ext_bytes;
     int digits;
-    bool in_trailer;
     uint64_t left; /* of the body or of this chunk */
 };
 
-void http_parser_init(struct http_parser *parser, size_t body_max);
-void http_parser_release(struct http_parser *parser);
+void http_parse_init(struct http_parse *parser, size_t body_max);
+void http_parse_release(struct http_parse *parser);
 
-enum http_parse_outcome http_parse(struct http_parser *parser, const char *data,
+enum http_parse_outcome http_parse(struct http_parse *parser, const char *data,
                                    size_t len, size_t *ret_used);
 
-const char *http_parser_method(const struct http_parser *parser);
-const char *http_parser_target(const struct http_parser *parser);
+const char *http_parse_method(const struct http_parse *parser);
+const char *http_parse_target(const struct http_parse *parser);
 
 /* First field of that name in any case, or NULL. */
-const char *http_parser_field(const struct http_parser *parser, const char *name);
+const char *http_parse_field(const struct http_parse *parser, const char *name);
 
 /* True when a body is announced, even one of chunks that may turn out empty. */
-bool http_parser_has_body(const struct http_parser *parser);
+bool http_parse_has_body(const struct http_parse *parser);
 
 #endif

@@ -21,7 +21,7 @@ http_request_new(struct http_conn *conn)
     req->is_unix = conn->is_unix;
     req->uid = conn->uid;
     memcpy(req->peer, conn->peer, sizeof(req->peer));
-    http_parser_init(&req->parser, server->opt.body_max);
+    http_parse_init(&req->parser, server->opt.body_max);
     http_out_init(&req->out);
     pthread_mutex_lock(&server->lock);
     server->live++;
@@ -34,7 +34,7 @@ http_request_free(struct http_request *req)
 {
     struct http_server *server = req->server;
 
-    http_parser_release(&req->parser);
+    http_parse_release(&req->parser);
     http_out_release(&req->out);
     buf_release(&req->queue);
     arena_release(&req->arena);
@@ -48,13 +48,13 @@ http_request_free(struct http_request *req)
 int
 http_request_open(struct http_request *req, struct err *err)
 {
-    const char *target = http_parser_target(&req->parser);
+    const char *target = http_parse_target(&req->parser);
     size_t path_len = strcspn(target, "?");
     const char *query = target[path_len] == '?' ? target + path_len + 1 : NULL;
     int r;
 
-    req->is_head_method = strcmp(http_parser_method(&req->parser), "HEAD") == 0;
-    req->body_pending = http_parser_has_body(&req->parser);
+    req->is_head_method = strcmp(http_parse_method(&req->parser), "HEAD") == 0;
+    req->body_pending = http_parse_has_body(&req->parser);
     req->path = arena_strndup(&req->arena, target, path_len);
     r = http_uri_path(&req->arena, req->path, &req->segments, &req->segment_count, err);
     if (r < 0)
@@ -65,13 +65,13 @@ http_request_open(struct http_request *req, struct err *err)
 const char *
 http_request_method(const struct http_request *req)
 {
-    return http_parser_method(&req->parser);
+    return http_parse_method(&req->parser);
 }
 
 const char *
 http_request_target(const struct http_request *req)
 {
-    return http_parser_target(&req->parser);
+    return http_parse_target(&req->parser);
 }
 
 const char *
@@ -111,7 +111,7 @@ http_request_params(const struct http_request *req, size_t *ret_count)
 const char *
 http_request_header(const struct http_request *req, const char *name)
 {
-    return http_parser_field(&req->parser, name);
+    return http_parse_field(&req->parser, name);
 }
 
 const struct buf *

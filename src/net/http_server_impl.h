@@ -57,7 +57,7 @@ struct http_request {
     struct http_conn *conn;    /* [lock] NULL: no longer joined; set by the loop only */
     struct http_request *next; /* in the done list or the pool's queue */
     struct arena arena;
-    struct http_parser parser;
+    struct http_parse parser;
     const char *path;
     const char **segments;
     size_t segment_count;

@@ -87,6 +87,11 @@ static const struct bad_case bad_cases[] = {
      BYTES("POST / HTTP/1.1\r\n" HOST
            "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello"),
      400},
+    {"tab behind the length",
+     BYTES("POST / HTTP/1.1\r\n" HOST "Content-Length: 1\t\r\n\r\na"), 400},
+    {"tab behind the coding",
+     BYTES("POST / HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\t\r\n\r\n0\r\n\r\n"),
+     501},
     {"list of lengths",
      BYTES("POST / HTTP/1.1\r\n" HOST "Content-Length: 5, 5\r\n\r\nhello"), 400},
     {"empty length", BYTES("POST / HTTP/1.1\r\n" HOST "Content-Length:\r\n\r\n"), 400},

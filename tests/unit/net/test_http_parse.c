@@ -32,9 +32,9 @@ static const struct bad_case bad_chunks[] = {
     {"over the limit at once", BYTES(CHUNKED "65\r\n"), 413},
     {"over the limit in sum", BYTES(CHUNKED "5\r\nhello\r\n60\r\n"), 413},
     {"enormous", BYTES(CHUNKED "fffffffffffffff\r\n"), 413},
-    {"trailer without colon", BYTES(CHUNKED "0\r\nnonsense\r\n\r\n"), 400},
-    {"folded trailer", BYTES(CHUNKED "0\r\nA: b\r\n c\r\n\r\n"), 400},
-    {"LF at the end of the trailer", BYTES(CHUNKED "0\r\n\n"), 400},
+    {"trailer", BYTES(CHUNKED "0\r\nA: b\r\n\r\n"), 400},
+    {"CR alone at the end", BYTES(CHUNKED "0\r\n\rGET"), 400},
+    {"LF alone at the end", BYTES(CHUNKED "0\r\n\n"), 400},
 };
 
 struct good_case {
@@ -54,7 +54,7 @@ static const struct good_case good_cases[] = {
      BYTES("GET /a%20b/~c;d=1?q=[x]&r={|}'%25 HTTP/1.1\r\n" HOST "\r\n"),
      "GET /a%20b/~c;d=1?q=[x]&r={|}'%25 1.1 keep [Host=a]  +0"},
     {"values are trimmed",
-     BYTES("GET / HTTP/1.1\r\nHost:a\r\nX: \t b  c \t\r\nEmpty:\r\nBlank:  \r\n\r\n"),
+     BYTES("GET / HTTP/1.1\r\nHost:a\r\nX: \t b  c  \r\nEmpty:\r\nBlank:  \r\n\r\n"),
      "GET / 1.1 keep [Host=a][X=b  c][Empty=][Blank=]  +0"},
     {"UTF-8 in a value", BYTES("GET / HTTP/1.1\r\n" HOST "X: \xea\xb0\x80\r\n\r\n"),
      "GET / 1.1 keep [Host=a][X=\xea\xb0\x80]  +0"},
@@ -79,7 +79,7 @@ static const struct good_case good_cases[] = {
     {"chunks", BYTES(CHUNKED "5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n"),
      "POST / 1.1 keep [Host=a][Transfer-Encoding=chunked] hello world +0"},
     {"chunks with all extras",
-     BYTES(CHUNKED "00a;x=\"y\";z\r\n0123456789\r\n0;end\r\nA: b\r\nC:\r\n\r\nGET"),
+     BYTES(CHUNKED "00a;x=\"y\";z\r\n0123456789\r\n0;end\r\n\r\nGET"),
      "POST / 1.1 keep [Host=a][Transfer-Encoding=chunked] 0123456789 +3"},
     {"only the last chunk", BYTES(CHUNKED "0\r\n\r\n"),
      "POST / 1.1 keep [Host=a][Transfer-Encoding=chunked]  +0"},
@@ -94,7 +94,7 @@ static const struct good_case good_cases[] = {
 
 /* The whole outcome as text, so that two runs can be compared. */
 static void
-tell(const struct http_parser *p, enum http_parse_outcome outcome, size_t rest,
+tell(const struct http_parse *p, enum http_parse_outcome outcome, size_t rest,
      struct buf *out)
 {
     if (outcome == HTTP_PARSE_MORE) {
@@ -105,7 +105,7 @@ tell(const struct http_parser *p, enum http_parse_outcome outcome, size_t rest,
         buf_addf(out, "%d %s", p->status, p->reason);
         return;
     }
-    buf_addf(out, "%s %s 1.%d %s ", http_parser_method(p), http_parser_target(p),
+    buf_addf(out, "%s %s 1.%d %s ", http_parse_method(p), http_parse_target(p),
              p->minor, p->keep_alive ? "keep" : "close");
     if (p->expect_continue)
         buf_add_str(out, "expect ");
@@ -121,10 +121,10 @@ static enum http_parse_outcome
 run(struct bytes text, size_t cut, size_t step, struct buf *ret)
 {
     enum http_parse_outcome outcome = HTTP_PARSE_MORE;
-    struct http_parser parser;
+    struct http_parse parser;
     size_t at = 0;
 
-    http_parser_init(&parser, BODY_MAX);
+    http_parse_init(&parser, BODY_MAX);
     while (at < text.len && outcome == HTTP_PARSE_MORE) {
         size_t end = at < cut ? cut : at + step;
         size_t len = (end < text.len ? end : text.len) - at;
@@ -142,7 +142,7 @@ run(struct bytes text, size_t cut, size_t step, struct buf *ret)
         free(piece);
     }
     tell(&parser, outcome, text.len - at, ret);
-    http_parser_release(&parser);
+    http_parse_release(&parser);
     return outcome;
 }
 
@@ -321,16 +321,6 @@ test_a_hundred_headers_are_taken_and_no_more(void **state)
 }
 
 static void
-test_trailers_count_against_the_headers_ceiling(void **state)
-{
-    scoped(buf_release) struct buf text = {0};
-
-    buf_add_str(&text, CHUNKED "0\r\nX: ");
-    fill(&text, 'a', HTTP_HEADERS_MAX);
-    assert_int_equal(status_of(&text), 431);
-}
-
-static void
 test_chunk_extensions_have_a_ceiling_in_sum(void **state)
 {
     scoped(buf_release) struct buf text = {0};
@@ -349,17 +339,17 @@ static void
 test_body_limit_is_the_one_set_after_the_head(void **state)
 {
     static const char text[] = "POST / HTTP/1.1\r\n" HOST "Content-Length: 50\r\n\r\n";
-    struct http_parser parser;
+    struct http_parse parser;
     size_t used;
 
-    http_parser_init(&parser, 1000);
+    http_parse_init(&parser, 1000);
     assert_int_equal(http_parse(&parser, text, sizeof(text) - 1, &used),
                      HTTP_PARSE_HEAD);
     assert_int_equal(used, sizeof(text) - 1);
     parser.body_max = 49;
     assert_int_equal(http_parse(&parser, "", 0, &used), HTTP_PARSE_BAD);
     assert_int_equal(parser.status, 413);
-    http_parser_release(&parser);
+    http_parse_release(&parser);
 }
 
 static void
@@ -382,7 +372,7 @@ test_a_body_may_be_exactly_as_long_as_the_limit(void **state)
 static void
 test_any_changed_byte_is_read_alike_in_one_piece_and_byte_by_byte(void **state)
 {
-    char text[] = CHUNKED "5;a\r\nhello\r\n0\r\nT: v\r\n\r\n";
+    char text[] = CHUNKED "5;a\r\nhello\r\n0\r\n\r\n";
     struct bytes bytes = {text, sizeof(text) - 1};
 
     for (size_t at = 0; at < bytes.len; at++) {
@@ -413,7 +403,6 @@ main(void)
         cmocka_unit_test(test_a_target_may_have_8_KiB_and_no_more),
         cmocka_unit_test(test_headers_may_have_16_KiB_and_no_more),
         cmocka_unit_test(test_a_hundred_headers_are_taken_and_no_more),
-        cmocka_unit_test(test_trailers_count_against_the_headers_ceiling),
         cmocka_unit_test(test_chunk_extensions_have_a_ceiling_in_sum),
         cmocka_unit_test(test_body_limit_is_the_one_set_after_the_head),
         cmocka_unit_test(test_a_body_may_be_exactly_as_long_as_the_limit),
