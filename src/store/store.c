@@ -314,6 +314,20 @@ store_write(struct store *store, enum store_urgency urgency, store_fn fn, void *
     return write_pooled(store, fn, arg, err);
 }
 
+static int
+open_ranges(struct db *db, void *arg, struct err *err)
+{
+    return db_run(db, store_sql(db, STMT_STORE_OPEN_RANGES), err);
+}
+
+int
+store_open_ranges(struct store *store, struct err *err)
+{
+    if (store->kind == DB_SQLITE)
+        return 0;
+    return store_write(store, STORE_NORMAL, open_ranges, NULL, err);
+}
+
 int
 store_read(struct store *store, store_fn fn, void *arg, struct err *err)
 {

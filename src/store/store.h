@@ -83,6 +83,12 @@ int store_write(struct store *store, enum store_urgency urgency, store_fn fn, vo
                 struct err *err) must_check;
 
 /*
+ * A chore for once an hour: PostgreSQL keeps ranges of ids open ahead of those in use.
+ * Ids beyond the last range would still be stored, but not go when their range goes.
+ */
+int store_open_ranges(struct store *store, struct err *err) must_check;
+
+/*
  * Run fn on a connection for reading, on the caller's thread. No transaction:
  * where several statements must see one state, fn begins one with DB_READ. fn runs
  * again when the connection turns out to be lost.
