@@ -1,6 +1,6 @@
 /*
- * Order in the file: the parts that never change (_rels/.rels, xl/styles.xml),
- * the sheets, and what depends on how many sheets there are. At a commit the
+ * Order in the file: the parts that never change, the sheets, and the parts that
+ * depend on how many sheets there are (xlsx_parts.c). At a commit the
  * compressor is brought to a border and the part is synced; the state then is
  * the directory so far, the open sheet's CRC and sizes, and the row.
  */
@@ -11,12 +11,12 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/strs.h"
-#include "base/utf8.h"
 #include "io/io_ctx.h"
 #include "io/option.h"
 #include "io/part.h"
 #include "io/row.h"
 #include "io/xlsx_deflate.h"
+#include "io/xlsx_parts.h"
 #include "io/xlsx_sheet.h"
 #include "io/xlsx_zip.h"
 
@@ -26,8 +26,6 @@
 
 #define DRAIN_BYTES ((size_t)64 << 10)
 #define SHEETS_MAX  500 /* their directory must fit into the state */
-#define FIXED_PARTS 4   /* entries before the first sheet */
-#define TITLE_CHARS 25  /* Excel's 31 less room for a number */
 /* A sheet ends before ZIP64 sizes would be needed, which few programs read well. */
 #define SHEET_RAW_MAX (UINT64_C(3) << 30)
 
@@ -84,7 +82,7 @@ recall(struct xlsx_writer *xlsx, int64_t *ret_bytes)
                     "sheetRows", &sheet_rows, "entries", &entries) != 0)
         return false;
     if (!str_eq(format, "xlsx") || bytes < 0 || rows < 0 || sheet_rows < 1 ||
-        json_array_size(entries) <= FIXED_PARTS)
+        json_array_size(entries) <= XLSX_HEAD_PARTS)
         return false;
     for (size_t i = 0; i < json_array_size(entries); i++) {
         if (!recall_entry(&xlsx->zip, json_array_get(entries, i)))
@@ -151,7 +149,7 @@ xlsx_open(struct writer *writer, const char *state, struct err *err)
 static size_t
 sheet_count(const struct xlsx_writer *xlsx)
 {
-    return xlsx->zip.count - FIXED_PARTS;
+    return xlsx->zip.count - XLSX_HEAD_PARTS;
 }
 
 static int
@@ -203,54 +201,12 @@ sheet_end(struct xlsx_writer *xlsx, struct err *err)
                         xlsx_deflate_raw_bytes(xlsx->deflate), err);
 }
 
-/* --- parts that are the same in every workbook --- */
-
-#define XML_HEAD "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n"
-#define OOXML    "http://schemas.openxmlformats.org/"
-
-static const char rels_xml[] = XML_HEAD
-    "<Relationships xmlns=\"" OOXML "package/2006/relationships\">"
-    "<Relationship Id=\"rId1\" Type=\"" OOXML
-    "officeDocument/2006/relationships/officeDocument\" Target=\"xl/workbook.xml\"/>"
-    "<Relationship Id=\"rId2\" Type=\"" OOXML
-    "package/2006/relationships/metadata/core-properties\" "
-    "Target=\"docProps/core.xml\"/>"
-    "<Relationship Id=\"rId3\" Type=\"" OOXML
-    "officeDocument/2006/relationships/extended-properties\" "
-    "Target=\"docProps/app.xml\"/></Relationships>";
-
-static const char app_xml[] =
-    XML_HEAD "<Properties xmlns=\"" OOXML "officeDocument/2006/extended-properties\">"
-             "<Application>pawl</Application></Properties>";
-
-/* No dates in it: the same rows give the same bytes. */
-static const char core_xml[] = XML_HEAD
-    "<cp:coreProperties xmlns:cp=\"" OOXML "package/2006/metadata/core-properties\" "
-    "xmlns:dc=\"http://purl.org/dc/elements/1.1/\"><dc:creator>pawl</dc:creator>"
-    "</cp:coreProperties>";
-
-/* In this order `file` and web servers recognise the type by the first bytes. */
 static int
 begin_new(struct xlsx_writer *xlsx, struct err *err)
 {
-    const struct {
-        const char *name;
-        const char *text;
-    } parts[FIXED_PARTS] = {
-        {"_rels/.rels", rels_xml},
-        {"docProps/app.xml", app_xml},
-        {"docProps/core.xml", core_xml},
-        {"xl/styles.xml", xlsx_styles_xml},
-    };
+    int r = xlsx_parts_head(&xlsx->zip, err);
 
-    for (size_t i = 0; i < array_len(parts); i++) {
-        int r = xlsx_zip_store(&xlsx->zip, parts[i].name, parts[i].text,
-                               strlen(parts[i].text), err);
-
-        if (r < 0)
-            return r;
-    }
-    return sheet_begin(xlsx, err);
+    return r < 0 ? r : sheet_begin(xlsx, err);
 }
 
 static int
@@ -375,100 +331,6 @@ xlsx_commit(struct writer *writer, struct buf *state, struct err *err)
     return buf_check(state, "the writer's state", err);
 }
 
-/* Excel refuses some characters in the name of a sheet, and names over 31. */
-static void
-add_sheet_name(const struct xlsx_writer *xlsx, struct buf *xml, size_t number)
-{
-    const char *title = io_option_text(xlsx->def, "sheet", NULL);
-    size_t len;
-
-    if (!title) {
-        buf_addf(xml, "Sheet%zu", number);
-        return;
-    }
-    len = utf8_prefix(title, strlen(title), TITLE_CHARS);
-    for (size_t i = 0; i < len; i++) {
-        unsigned char c = (unsigned char)title[i];
-
-        if (c < 0x20 || strchr("\\/?*[]:<>&\"'", c))
-            buf_add_char(xml, '_');
-        else
-            buf_add_char(xml, (char)c);
-    }
-    if (number > 1)
-        buf_addf(xml, " %zu", number);
-}
-
-static void
-workbook_xml(const struct xlsx_writer *xlsx, size_t sheets, struct buf *xml)
-{
-    buf_add_str(xml, XML_HEAD
-                "<workbook xmlns=\"" OOXML "spreadsheetml/2006/main\" xmlns:r=\"" OOXML
-                "officeDocument/2006/relationships\"><bookViews><workbookView/>"
-                "</bookViews><sheets>");
-    for (size_t i = 1; i <= sheets; i++) {
-        buf_add_str(xml, "<sheet name=\"");
-        add_sheet_name(xlsx, xml, i);
-        buf_addf(xml, "\" sheetId=\"%zu\" r:id=\"rId%zu\"/>", i, i);
-    }
-    buf_add_str(xml, "</sheets></workbook>");
-}
-
-static void
-workbook_rels_xml(const struct xlsx_writer *xlsx, size_t sheets, struct buf *xml)
-{
-    buf_add_str(xml, XML_HEAD "<Relationships xmlns=\"" OOXML
-                              "package/2006/relationships\">");
-    for (size_t i = 1; i <= sheets; i++)
-        buf_addf(xml,
-                 "<Relationship Id=\"rId%zu\" Type=\"" OOXML
-                 "officeDocument/2006/relationships/worksheet\" "
-                 "Target=\"worksheets/sheet%zu.xml\"/>",
-                 i, i);
-    buf_addf(xml,
-             "<Relationship Id=\"rId%zu\" Type=\"" OOXML
-             "officeDocument/2006/relationships/styles\" Target=\"styles.xml\"/>"
-             "</Relationships>",
-             sheets + 1);
-}
-
-static void
-content_types_xml(const struct xlsx_writer *xlsx, size_t sheets, struct buf *xml)
-{
-#define SPREADSHEET_TYPE "application/vnd.openxmlformats-officedocument.spreadsheetml."
-    buf_add_str(
-        xml, XML_HEAD
-        "<Types xmlns=\"" OOXML "package/2006/content-types\">"
-        "<Default Extension=\"rels\" ContentType=\"application/"
-        "vnd.openxmlformats-package.relationships+xml\"/>"
-        "<Default Extension=\"xml\" ContentType=\"application/xml\"/>"
-        "<Override PartName=\"/xl/workbook.xml\" ContentType=\"" SPREADSHEET_TYPE
-        "sheet.main+xml\"/><Override PartName=\"/xl/styles.xml\" "
-        "ContentType=\"" SPREADSHEET_TYPE "styles+xml\"/>"
-        "<Override PartName=\"/docProps/core.xml\" ContentType=\"application/"
-        "vnd.openxmlformats-package.core-properties+xml\"/>"
-        "<Override PartName=\"/docProps/app.xml\" ContentType=\"application/"
-        "vnd.openxmlformats-officedocument.extended-properties+xml\"/>");
-    for (size_t i = 1; i <= sheets; i++)
-        buf_addf(xml,
-                 "<Override PartName=\"/xl/worksheets/sheet%zu.xml\" "
-                 "ContentType=\"" SPREADSHEET_TYPE "worksheet+xml\"/>",
-                 i);
-    buf_add_str(xml, "</Types>");
-}
-
-static int
-store_xml(struct xlsx_writer *xlsx, const char *name, size_t sheets,
-          void (*make)(const struct xlsx_writer *, size_t, struct buf *),
-          struct err *err)
-{
-    scoped(buf_release) struct buf xml = {0};
-
-    buf_init(&xml, 0);
-    make(xlsx, sheets, &xml);
-    return xlsx_zip_store(&xlsx->zip, name, xml.data, xml.len, err);
-}
-
 static int
 xlsx_finish(struct writer *writer, struct writer_summary *ret_summary, struct err *err)
 {
@@ -477,12 +339,8 @@ xlsx_finish(struct writer *writer, struct writer_summary *ret_summary, struct er
     int r = sheet_end(xlsx, err);
 
     if (r == 0)
-        r = store_xml(xlsx, "xl/workbook.xml", sheets, workbook_xml, err);
-    if (r == 0)
-        r = store_xml(xlsx, "xl/_rels/workbook.xml.rels", sheets, workbook_rels_xml,
-                      err);
-    if (r == 0)
-        r = store_xml(xlsx, "[Content_Types].xml", sheets, content_types_xml, err);
+        r = xlsx_parts_tail(&xlsx->zip, io_option_text(xlsx->def, "sheet", NULL),
+                            sheets, err);
     if (r == 0)
         r = xlsx_zip_finish(&xlsx->zip, err);
     if (r == 0)

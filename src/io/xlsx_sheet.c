@@ -18,6 +18,7 @@
 #include "io/base64.h"
 #include "io/cell_text.h"
 #include "io/row.h"
+#include "io/xlsx_escape.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,7 +26,6 @@
 
 #define XML_MAX_BYTES    ((size_t)768 << 20)
 #define CELL_FRAME_BYTES 96 /* room for the tags around a value */
-#define CHAR_GROWTH      7  /* "_x0001_" for one byte */
 #define EXACT_INT_MAX    (INT64_C(1) << 53)
 #define EXACT_DIGITS     15
 #define DECIMAL_LEN_MAX  40
@@ -104,100 +104,6 @@ put(char *p, const char *text, size_t len)
 }
 
 #define put_lit(p, literal) put((p), (literal), sizeof(literal) - 1)
-
-static char *
-put_hex_escape(char *p, unsigned code)
-{
-    static const char digits[] = "0123456789ABCDEF";
-
-    p = put_lit(p, "_x");
-    for (int shift = 12; shift >= 0; shift -= 4)
-        *p++ = digits[code >> shift & 15];
-    *p++ = '_';
-    return p;
-}
-
-static bool
-is_hex(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'F') || (c >= 'a' && c <= 'f');
-}
-
-/* _xHHHH_ in the user's own text would be read as an escape. */
-static bool
-looks_escaped(const char *text, size_t len)
-{
-    return len >= 7 && text[1] == 'x' && is_hex(text[2]) && is_hex(text[3]) &&
-           is_hex(text[4]) && is_hex(text[5]) && text[6] == '_';
-}
-
-/* U+FFFE and U+FFFF are characters to Unicode but not to XML. */
-static bool
-is_noncharacter(const char *text, size_t len)
-{
-    return len >= 3 && (unsigned char)text[1] == 0xBF && (unsigned char)text[2] >= 0xBE;
-}
-
-/* One character that is not simply copied; moves *at behind it. */
-static char *
-put_special(char *p, const char *text, size_t len, size_t *at)
-{
-    unsigned char c = (unsigned char)text[*at];
-
-    switch (c) {
-    case '<':
-        p = put_lit(p, "&lt;");
-        break;
-    case '>':
-        p = put_lit(p, "&gt;");
-        break;
-    case '&':
-        p = put_lit(p, "&amp;");
-        break;
-    case '_':
-        if (looks_escaped(text + *at, len - *at))
-            p = put_hex_escape(p, '_');
-        else
-            *p++ = '_';
-        break;
-    case 0xEF:
-        if (is_noncharacter(text + *at, len - *at)) {
-            p = put_hex_escape(p, 0xFF40u + (unsigned char)text[*at + 2]);
-            *at += 2;
-        } else {
-            *p++ = (char)c;
-        }
-        break;
-    default:
-        p = put_hex_escape(p, c);
-        break;
-    }
-    (*at)++;
-    return p;
-}
-
-static const unsigned char special[256] = {
-    [0] = 1,  [1] = 1,  [2] = 1,   [3] = 1,   [4] = 1,   [5] = 1,   [6] = 1,
-    [7] = 1,  [8] = 1,  [11] = 1,  [12] = 1,  [13] = 1,  [14] = 1,  [15] = 1,
-    [16] = 1, [17] = 1, [18] = 1,  [19] = 1,  [20] = 1,  [21] = 1,  [22] = 1,
-    [23] = 1, [24] = 1, [25] = 1,  [26] = 1,  [27] = 1,  [28] = 1,  [29] = 1,
-    [30] = 1, [31] = 1, ['<'] = 1, ['>'] = 1, ['&'] = 1, ['_'] = 1, [0xEF] = 1,
-};
-
-/* text is valid UTF-8. */
-static char *
-put_escaped(char *p, const char *text, size_t len)
-{
-    size_t at = 0;
-
-    while (at < len) {
-        if (!special[(unsigned char)text[at]])
-            *p++ = text[at++];
-        else
-            p = put_special(p, text, len, &at);
-    }
-    return p;
-}
 
 static bool
 is_blank(char c)
@@ -299,7 +205,7 @@ text_cell(const struct place *at, const char *style, const char *text, size_t le
     }
     if (len > XLSX_CELL_UNITS_MAX && utf16_units(text, len) > XLSX_CELL_UNITS_MAX)
         return too_long(at, utf16_units(text, len), err);
-    p = begin_cell(at, len * CHAR_GROWTH);
+    p = begin_cell(at, len * XLSX_ESCAPE_GROWTH);
     if (!p)
         return 0; /* the overflow is seen at the row's end */
     p = put(p, style, strlen(style));
@@ -307,7 +213,7 @@ text_cell(const struct place *at, const char *style, const char *text, size_t le
         p = put_lit(p, " t=\"inlineStr\"><is><t xml:space=\"preserve\">");
     else
         p = put_lit(p, " t=\"inlineStr\"><is><t>");
-    p = put_escaped(p, text, len);
+    p = xlsx_escape(p, text, len);
     end_cell(at, put_lit(p, "</t></is></c>"));
     return 0;
 }
