@@ -50,7 +50,7 @@ struct db_options {
     bool create; /* SQLite: make the file if it is missing; a store always does */
     bool allow_network_fs;  /* SQLite store on NFS, SMB, FUSE: refused without */
     int connect_timeout_ms; /* to connect, and to answer db_ping; 0 = 10 s */
-    /* 0 = none; PostgreSQL only. Behind a pooler it is kept here, by cancelling; a
+    /* 0 = none. Behind a pooler it is kept here, by cancelling; a
      * server that does not even answer a cancel for 5 s counts as lost. */
     int statement_timeout_ms;
     int lock_timeout_ms;  /* 0 = none; on SQLite the busy timeout, 0 = 5 s */

@@ -244,6 +244,7 @@ set_common(struct sqlite_db *sl, const struct db_options *options, struct err *e
                            sqlite3_libversion(), rows[i].op);
     }
     sqlite3_busy_timeout(sl->conn, timeout_ms);
+    sqlite_limit_statements(sl, options->statement_timeout_ms);
     return sqlite_add_functions(sl, err);
 }
 

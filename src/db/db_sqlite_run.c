@@ -6,10 +6,13 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 
 #include <ctype.h>
 #include <stdio.h>
+
+#define STEPS_BETWEEN_LOOKS 10000
 
 void
 sqlite_stmt_free(struct sqlite_stmt *stmt)
@@ -239,6 +242,31 @@ count_changes(struct sqlite_db *sl, int64_t total_before)
     sl->base.changes = none ? 0 : sqlite3_changes64(sl->conn);
 }
 
+/* Called by SQLite every so many steps of its machine; not 0: interrupt. */
+static int
+over_time(void *arg)
+{
+    const struct sqlite_db *sl = arg;
+
+    return clock_mono_us(clock_real()) > sl->deadline_us;
+}
+
+void
+sqlite_limit_statements(struct sqlite_db *sl, int timeout_ms)
+{
+    if (timeout_ms <= 0)
+        return;
+    sl->timeout_us = timeout_ms * US_PER_MS;
+    sqlite3_progress_handler(sl->conn, STEPS_BETWEEN_LOOKS, over_time, sl);
+}
+
+static void
+start_clock(struct sqlite_db *sl)
+{
+    if (sl->timeout_us)
+        sl->deadline_us = clock_mono_us(clock_real()) + sl->timeout_us;
+}
+
 int
 sqlite_exec(struct db *db, const struct db_sql *sql, const struct db_value *params,
             size_t count, struct err *err)
@@ -248,6 +276,7 @@ sqlite_exec(struct db *db, const struct db_sql *sql, const struct db_value *para
     struct sqlite_stmt *stmt;
     int rc, r;
 
+    start_clock(sl);
     r = check_tx(sl, sql->name, err);
     if (r == 0)
         r = acquire(sl, sql, &stmt, err);
@@ -277,6 +306,7 @@ sqlite_query(struct db *db, const struct db_sql *sql, const struct db_value *par
     struct sqlite_stmt *stmt;
     int r;
 
+    start_clock(sl);
     r = check_tx(sl, sql->name, err);
     if (r == 0)
         r = acquire(sl, sql, &stmt, err);
@@ -346,6 +376,7 @@ sqlite_script(struct db *db, const char *text, struct err *err)
     const char *at = text;
     int rc = SQLITE_OK, r;
 
+    sl->deadline_us = INT64_MAX; /* migrations take what they take */
     r = check_tx(sl, "script", err);
     if (r < 0)
         return r;

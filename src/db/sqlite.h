@@ -13,6 +13,8 @@ struct sqlite_db {
     struct stmt_cache cache;
     db_clock_fn clock; /* NULL: the machine's */
     void *clock_arg;
+    int64_t timeout_us;  /* of a statement; 0 = none */
+    int64_t deadline_us; /* of the running one, monotonic */
 };
 
 /* A prepared statement, and while rows are read from it also their cursor. */
@@ -47,6 +49,9 @@ int sqlite_add_functions(struct sqlite_db *sl, struct err *err) must_check;
 
 /* Refuse a file on NFS, SMB or FUSE: WAL needs locks and shared memory that hold. */
 int sqlite_check_fs(const char *path, struct err *err) must_check;
+
+/* Statements that run longer end like a cancelled one: SQLITE_INTERRUPT. */
+void sqlite_limit_statements(struct sqlite_db *sl, int timeout_ms);
 
 /* Statements (db_sqlite_run.c). */
 int sqlite_exec(struct db *db, const struct db_sql *sql, const struct db_value *params,
