@@ -229,10 +229,11 @@ judge(struct work *work, struct item *item, struct err *err)
         r = db_next(&rows, err);
     if (r < 0)
         return r;
-    item->fate = r > 0 && db_i64(&rows, 1) == order->token.number &&
-                         str_eq(db_text(&rows, 0), request_outcome_name(order->outcome))
-                     ? DONE_BEFORE
-                     : LOST;
+    /* A request that ended unclaimed has no token. */
+    item->fate = LOST;
+    if (r > 0 && !db_is_null(&rows, 1) && db_i64(&rows, 1) == order->token.number &&
+        str_eq(db_text(&rows, 0), request_outcome_name(order->outcome)))
+        item->fate = DONE_BEFORE;
     return 0;
 }
 
