@@ -4,7 +4,10 @@
 #include "base/err.h"
 #include "db/driver.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+
+static atomic_int hits;
 
 struct faulty {
     struct db base;
@@ -55,6 +58,7 @@ trip(struct db *db, const char *what, struct err *err)
         (faulty->how == FAULTY_ONCE && faulty->calls > faulty->fail_at))
         return 0;
     faulty->hit = true;
+    atomic_fetch_add(&hits, 1);
     if (faulty->how != FAULTY_ONCE)
         db->usable = false;
     return db_fail(err, ERR_STORE, "FAULT", "%s: failed on purpose, call %d", what,
@@ -339,4 +343,10 @@ bool
 db_faulty_hit(const struct db *db)
 {
     return ((const struct faulty *)(const void *)db)->hit;
+}
+
+int
+db_faulty_hits(void)
+{
+    return atomic_load(&hits);
 }

@@ -26,4 +26,7 @@ void db_faulty_arm(struct db *db, int fail_at, enum faulty_how how);
 int db_faulty_calls(const struct db *db);
 bool db_faulty_hit(const struct db *db);
 
+/* Calls made to fail by any connection of this process: also after it was closed. */
+int db_faulty_hits(void);
+
 #endif

@@ -312,8 +312,9 @@ run(struct harness *h, int64_t operations)
 static void
 test_B9_random_operations_make_only_moves_of_the_table(struct harness *h)
 {
-    /* 10,000 everywhere in the full suite; a commit of PostgreSQL costs a disk's time. */
-    run(h, h->kind == HARNESS_SQLITE || getenv("PAWL_TEST_FULL") ? 10000 : 2000);
+    /* 10,000 everywhere in the full suite; a commit of PostgreSQL costs a disk's time.
+     */
+    run(h, h->kind == HARNESS_SQLITE || getenv("PAWL_FULL") ? 10000 : 2000);
 }
 
 int
