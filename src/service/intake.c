@@ -153,21 +153,21 @@ intake_order(struct estimates *estimates, const struct intake *intake,
     scoped(json_drop) json_t *given = NULL;
     scoped(json_drop) json_t *next = NULL;
     struct submit_order order = {0};
-    int r;
+    int r = PARAMS_INVALID;
 
+    /* These two begin the list of errors anew, so what is not theirs comes after. */
+    if (params_take_next(intake->params, &given, &next, ret_errors) == PARAMS_OK)
+        r = params_check(intake->job, given, &effective, ret_errors);
     check_values(intake, ret_errors);
-    if (params_take_next(intake->params, &given, &next, ret_errors) == PARAMS_OK &&
-        params_check(intake->job, given, &effective, ret_errors) == PARAMS_OK &&
-        ret_errors->count == 0) {
-        buf_init(&canonical, CANONICAL_MAX);
-        r = json_canonical(effective, &canonical, err);
-        if (r == 0)
-            r = route(estimates, intake, effective, &order, err);
-        if (r < 0)
-            return r;
-    }
-    if (ret_errors->count)
+    if (r != PARAMS_OK || ret_errors->count)
         return INTAKE_INVALID;
+
+    buf_init(&canonical, CANONICAL_MAX);
+    r = json_canonical(effective, &canonical, err);
+    if (r == 0)
+        r = route(estimates, intake, effective, &order, err);
+    if (r < 0)
+        return r;
 
     order.job = intake->job;
     order.given = json_text(arena, given);
