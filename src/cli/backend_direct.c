@@ -22,6 +22,8 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -337,6 +339,8 @@ backend_direct_new(const struct backend_local *local, struct backend **ret_backe
                    struct err *err)
 {
     struct direct *self = xcalloc(1, sizeof(*self));
+    sigset_t all;
+    sigset_t before;
     int r;
 
     self->base.kind = &kind;
@@ -344,7 +348,11 @@ backend_direct_new(const struct backend_local *local, struct backend **ret_backe
     self->config = local->config;
     /* The same name as the owner gives to who comes over its socket. */
     snprintf(self->caller, sizeof(self->caller), "uid:%u", (unsigned)getuid());
+    /* The store's threads must leave Ctrl-C to us (interrupt.h). */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
     r = open_all(self, local, err);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (r < 0) {
         direct_free(&self->base);
         return r;

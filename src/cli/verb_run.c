@@ -312,7 +312,6 @@ run_here(struct cli *cli, struct err *err)
     struct err ignored = {0};
     int r;
 
-    /* First of all: threads of the store must not take the signals either. */
     r = interrupt_init(&interrupt, err);
     if (r == 0)
         r = fs_mkdir_private(cli->config->state, err);

@@ -252,6 +252,21 @@ def test_run_of_a_job_that_fails_exits_1_with_the_cause(place):
     assert sorted(p.name for p in place.glob("*out*")) == []
 
 
+def test_run_left_by_ctrl_c_stops_at_its_chunk_and_is_recorded(place):
+    (place / "pawl.yaml").write_text(CONFIG.replace(
+        "SELECT id FROM nowhere", "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1"
+        " FROM n WHERE i < 100000000) SELECT i FROM n"))
+    process = subprocess.Popen([PAWL, "run", "broken", "-o", "x.csv"], cwd=place,
+                               env=environment(), stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, encoding="utf-8")
+    assert "rows" in process.stderr.readline()  # it runs
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 5
+    assert "DONE STOPPED" in out
+    assert not list(place.glob("*x.csv")) and not list((place / "results/parts").iterdir())
+
+
 def test_a_cancelled_request_is_final(place):
     pawl(place, "submit", "cities", "-p", "country=KR")
     assert pawl(place, "cancel", "1").returncode == 0
