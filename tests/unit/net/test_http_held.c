@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -201,6 +202,70 @@ test_leaving_and_answering_at_the_same_moment_is_safe(void **state)
     peer_send(&peer, GET("/echo"));
     expect(&peer, 200, "GET /echo 127.0.0.1 ");
     peer_close(&peer);
+    rig_stop(&rig);
+}
+
+struct overlap {
+    struct rig *rig;
+    struct http_request *req;
+    int telling;   /* on_gone has begun */
+    int answering; /* the other thread is at http_respond */
+    int answered;  /* and back from it */
+    int answered_too_early;
+};
+
+static void
+count(struct rig *rig, int *counter)
+{
+    pthread_mutex_lock(&rig->lock);
+    ++*counter;
+    pthread_cond_broadcast(&rig->changed);
+    pthread_mutex_unlock(&rig->lock);
+}
+
+static void
+gone_slowly(void *arg)
+{
+    const struct timespec a_while = {.tv_nsec = 50 * 1000 * 1000};
+    struct overlap *overlap = arg;
+
+    count(overlap->rig, &overlap->telling);
+    rig_await(overlap->rig, &overlap->answering, 1);
+    nanosleep(&a_while, NULL); /* nothing to wait for: it must not happen */
+    overlap->answered_too_early = rig_read(overlap->rig, &overlap->answered);
+}
+
+static void *
+answer_meanwhile(void *arg)
+{
+    struct overlap *overlap = arg;
+
+    rig_await(overlap->rig, &overlap->telling, 1);
+    count(overlap->rig, &overlap->answering);
+    rig_answer(overlap->req, "meanwhile");
+    count(overlap->rig, &overlap->answered);
+    return NULL;
+}
+
+static void
+test_answering_waits_for_an_on_gone_that_is_running(void **state)
+{
+    struct rig rig;
+    struct overlap overlap = {.rig = &rig};
+    struct peer peer;
+    pthread_t thread;
+
+    rig_start(&rig, NULL);
+    peer_connect(&peer, rig.port);
+    peer_send(&peer, GET("/keep"));
+    overlap.req = rig_take_held(&rig);
+    assert_int_equal(http_request_on_gone(overlap.req, gone_slowly, &overlap),
+                     HTTP_CLIENT_HERE);
+    assert_int_equal(pthread_create(&thread, NULL, answer_meanwhile, &overlap), 0);
+    peer_close(&peer);
+    rig_await(&rig, &overlap.answered, 1);
+    pthread_join(thread, NULL);
+    assert_int_equal(overlap.answered_too_early, 0);
     rig_stop(&rig);
 }
 
@@ -608,6 +673,7 @@ main(void)
         cmocka_unit_test(test_one_who_asks_after_the_client_has_left_is_told_at_once),
         cmocka_unit_test(test_on_gone_may_answer_by_itself),
         cmocka_unit_test(test_leaving_and_answering_at_the_same_moment_is_safe),
+        cmocka_unit_test(test_answering_waits_for_an_on_gone_that_is_running),
         cmocka_unit_test(test_a_waiter_may_be_thrown_away_once_the_request_is_answered),
         cmocka_unit_test(test_a_stream_brings_each_piece_when_it_is_sent),
         cmocka_unit_test(test_a_stream_that_ends_at_once_is_still_whole),

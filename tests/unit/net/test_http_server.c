@@ -170,6 +170,7 @@ test_a_client_that_sends_a_huge_body_anyway_reads_413(void **state)
     scoped(reply_release) struct reply reply;
     struct rig rig;
     struct peer peer;
+    char byte;
 
     rig_start(&rig, NULL);
     for (int i = 0; i < 3 << 20; i++)
@@ -182,6 +183,7 @@ test_a_client_that_sends_a_huge_body_anyway_reads_413(void **state)
     assert_int_equal(reply.status, 413);
     assert_true(reply_has(&reply, "Connection: close"));
     assert_non_null(strstr(buf_str(&reply.body), "\"code\":\"TOO_LARGE\""));
+    assert_int_equal(recv(peer.fd, &byte, 1, 0), 0); /* and no reset */
     peer_close(&peer);
     assert_int_equal(rig_read(&rig, &rig.arrived), 0);
     rig_stop(&rig);
