@@ -396,7 +396,7 @@ peer_close(struct peer *peer)
     buf_release(&peer->in);
 }
 
-void
+bool
 peer_send_bytes(struct peer *peer, const void *data, size_t len)
 {
     const char *from = data;
@@ -404,12 +404,12 @@ peer_send_bytes(struct peer *peer, const void *data, size_t len)
     while (len > 0) {
         ssize_t n = send(peer->fd, from, len, MSG_NOSIGNAL);
 
-        /* The server may have refused and closed meanwhile: its answer tells. */
         if (n <= 0)
-            return;
+            return false;
         from += n;
         len -= (size_t)n;
     }
+    return true;
 }
 
 void

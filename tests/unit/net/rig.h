@@ -79,7 +79,7 @@ void peer_connect(struct peer *peer, int port);
 void peer_connect_unix(struct peer *peer, const char *path);
 void peer_close(struct peer *peer);
 void peer_send(struct peer *peer, const char *text);
-void peer_send_bytes(struct peer *peer, const void *data, size_t len);
+bool peer_send_bytes(struct peer *peer, const void *data, size_t len); /* all sent? */
 
 /* One whole answer; body by length, by chunks, or up to the end; none for head_only. */
 void peer_reply(struct peer *peer, bool head_only, struct reply *ret);

@@ -1,7 +1,7 @@
 /*
  * The server over real sockets: one connection's life, and what malformed requests
- * get. Limits are in test_http_limits.c; held requests, streams and draining in
- * test_http_held.c.
+ * get. Limits are in test_http_limits.c; held requests in test_http_held.c;
+ * streams and draining in test_http_stream.c.
  */
 #include "unit/net/bad_requests.h"
 #include "unit/net/rig.h"
@@ -178,7 +178,7 @@ test_a_client_that_sends_a_huge_body_anyway_reads_413(void **state)
     peer_connect(&peer, rig.port);
     peer_send(&peer,
               "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3145728\r\n\r\n");
-    peer_send_bytes(&peer, body.data, body.len);
+    assert_true(peer_send_bytes(&peer, body.data, body.len));
     peer_reply(&peer, false, &reply);
     assert_int_equal(reply.status, 413);
     assert_true(reply_has(&reply, "Connection: close"));
