@@ -332,7 +332,6 @@ static void
 test_the_claim_reads_ready_by_index_though_analysed_empty(struct harness *h)
 {
     struct db_sql explain = {.name = "explain", .flags = DB_ONCE};
-    scoped(arena_release) struct arena arena = {0};
     scoped(db_rows_end) struct db_rows rows = {0};
     const char *text = store_sql(h->db, STMT_QUEUE_CLAIM)->text;
     struct err err = {0};
