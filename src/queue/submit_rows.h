@@ -1,6 +1,6 @@
 /*
- * Inside queue/: a submit between its decision (submit.c) and its rows
- * (submit_rows.c).
+ * Inside queue/: the parts of a submit. submit.c leads; submit_keys.c says whose
+ * orders are answered by another request; submit_rows.c writes what is new.
  */
 #ifndef QUEUE_SUBMIT_ROWS_H
 #define QUEUE_SUBMIT_ROWS_H
@@ -38,6 +38,15 @@ struct submit_claimer {
     const char *worker;
     struct claim_token token;
 };
+
+/* The answer of the draft's order; lane NULL = the one it asked for. */
+void submit_settle(struct submission *sub, struct draft *draft, int64_t request_id,
+                   enum submit_how how, const char *lane);
+
+/* Each stops at the first refusal, with sub->refused. PostgreSQL: lock before take. */
+int submit_take_idem(struct submission *sub, struct err *err) must_check;
+int submit_lock_keys(struct submission *sub, struct err *err) must_check;
+int submit_take_keys(struct submission *sub, struct err *err) must_check;
 
 int submit_write_rows(struct submission *sub, struct submit_claimer *claimer,
                       struct err *err) must_check;

@@ -190,6 +190,50 @@ test_neighbours_of_a_span_finish_side_by_side(struct harness *h)
 }
 
 static void *
+report_on_last(void *arg)
+{
+    struct finisher *finisher = (struct finisher *)arg;
+    struct queue_flags flags;
+
+    for (int i = 0; i < 60 && finisher->r == 0; i++)
+        finisher->r =
+            queue_progress(finisher->h->store, finisher->last, finisher->claim->token,
+                           i, 60, NULL, &flags, &finisher->err);
+    return NULL;
+}
+
+static void *
+finish_or_report(void *arg)
+{
+    return ((struct finisher *)arg)->step ? finish_every(arg) : report_on_last(arg);
+}
+
+/* Its claim row goes and comes back cut, again and again: that is not losing it. */
+static void
+test_a_run_keeps_its_claim_while_neighbours_of_its_span_finish(struct harness *h)
+{
+    int64_t first = submit_span(h, "task", 61);
+    struct finisher finishers[4];
+    struct claim claims[61];
+    size_t count;
+
+    assert_int_equal(claim_some(h, "w1", 61, claims, &count), 61);
+    for (size_t i = 0; i < 4; i++)
+        finishers[i] = (struct finisher){.h = h,
+                                         .claim = &claims[0],
+                                         .id = first + (int64_t)i,
+                                         .step = i == 3 ? 0 : 3,
+                                         .last = first + 59 + (i == 3)};
+    in_parallel(4, finish_or_report, finishers, sizeof(finishers[0]));
+    for (size_t i = 0; i < 4; i++) {
+        assert_ok(finishers[i].r, &finishers[i].err);
+        assert_int_equal(finishers[i].r, 0);
+    }
+    assert_int_equal(rows_in(h, "claim"), 1);
+    assert_consistent(h);
+}
+
+static void *
 finish_one(void *arg)
 {
     struct finisher *finisher = (struct finisher *)arg;
@@ -297,6 +341,7 @@ main(void)
         store_test(test_a_span_finishes_out_of_order),
         store_test(test_many_finish_at_once_and_each_is_judged_alone),
         store_test(test_neighbours_of_a_span_finish_side_by_side),
+        store_test(test_a_run_keeps_its_claim_while_neighbours_of_its_span_finish),
         store_test(test_two_different_ends_of_one_request_have_one_winner),
         store_test(test_the_table_has_no_way_from_running_to_expired),
         store_test(test_progress_shows_flags_and_a_lost_claim),

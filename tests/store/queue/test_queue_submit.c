@@ -209,6 +209,7 @@ test_B30_only_a_queued_request_is_reused(struct harness *h)
     assert_int_equal(submit_order(h, &order), first);
     claim = claim_one(h, "w1");
     assert_int_equal(claim.first_id, first);
+    assert_int_equal(rows_in(h, "active"), 0); /* the key ended with the claim */
     second = submit_order(h, &order);
     assert_int_not_equal(second, first);
     claim = claim_one(h, "w1");
