@@ -36,12 +36,14 @@ def pytest_runtest_makereport(item, call):
 # --- the site that most tests share: nobody stops it, nobody counts its idle moments ---
 
 SHARED_JOBS = (
-    jobs.QUICK + jobs.SLOW + jobs.SIZED + jobs.BROKEN
+    jobs.QUICK + jobs.SLOW + jobs.SIZED + jobs.BROKEN + jobs.BURN
     + jobs.variant(jobs.QUICK, "single", duplicates=None)
     + jobs.variant(jobs.SLOW, "guarded", duplicates=None)
     + jobs.variant(jobs.QUICK, "parked", lane="parked")
     + jobs.variant(jobs.QUICK, "report", lane="parked", duplicates="reuse",
                    reuse_window="10m")
+    + jobs.variant(jobs.QUICK, "eager-report", lane="parked", duplicates="reuse",
+                   reuse_window="0")
     + jobs.variant(jobs.SLOW, "slow-report", duplicates="reuse")
     + cells.JOB
 )

@@ -59,6 +59,16 @@ BROKEN = """\
         write: {file: nowhere.csv}
 """
 
+# Computes for minutes before its first row.
+BURN = """\
+  burn:
+    duplicates: allow
+    steps:
+      - name: export
+        read: {database: shop, sql: "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000000) SELECT count(*) AS n FROM n WHERE i % 7 = 3"}
+        write: {file: burn.csv}
+"""
+
 
 def variant(text, name, **changes):
     """A job of above under another name, with other policies (one line each)."""
