@@ -120,7 +120,8 @@ class Answer:
 class Server:
     """One process of pawl: `pawl serve`, `pawl api` or `pawl worker`."""
 
-    def __init__(self, site, role, name, environment, config):
+    def __init__(self, site, role, name, environment, config, words=None):
+        """Starts `pawl ROLE`, or with `words` what they say."""
         self.site = site
         self.role = role
         self.name = name
@@ -130,7 +131,8 @@ class Server:
         self.start_offset = self.log_path.stat().st_size if self.log_path.exists() else 0
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                [PAWL, role, "-c", config], cwd=site.folder, env=environment,
+                [PAWL, *([role, "-c", config] if words is None else words)],
+                cwd=site.folder, env=environment,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     @property
@@ -206,8 +208,10 @@ class Server:
 class Site:
     """
     kind "sqlite": an SQLite store, `shop` is an SQLite file; runs as `pawl serve`.
-    kind "pg":     a PostgreSQL store, `shop` is a database; runs as api and worker.
-    Both have `pg`, a user's database on PostgreSQL, whatever the store is.
+    kind "pg":     a PostgreSQL store, `shop` is the same database by another connection;
+                   runs as api and worker.
+    Both have `pg`, a database on PostgreSQL with nothing in it, whatever the store is.
+    Databases stay until the cluster goes: to drop one costs a checkpoint.
     """
 
     def __init__(self, kind, cluster, jobs, settings="", databases=None):
@@ -217,12 +221,11 @@ class Site:
         self.servers = []
         self.left_running = False  # a test that means it sets this
         self.api = None
-        self._made = []
         SITES.append(self)
-        self.pg_url = self._make_database("user")
+        self.pg_url = cluster.url
         if kind == "pg":
-            self.store_url = self._make_database("store")
-            self.shop_url = self.pg_url
+            self.store_url = self._make_database()
+            self.shop_url = self.store_url
         else:
             self.store_url = f"sqlite:{self.folder}/pawl.db"
             self.shop_url = f"sqlite:{self.folder}/shop.db"
@@ -230,10 +233,9 @@ class Site:
         self.databases = {"shop": self.shop_url, "pg": self.pg_url, **(databases or {})}
         self.configure(jobs, settings)
 
-    def _make_database(self, what):
-        name = f"{what}_{self.folder.name.replace('-', '_')}".lower()
+    def _make_database(self):
+        name = self.folder.name.replace("-", "_").lower()
         self.cluster.psql("postgres", f'CREATE DATABASE "{name}"')
-        self._made.append(name)
         return self.cluster.database(name)
 
     def configure(self, jobs, settings="", path="pawl.yaml"):
@@ -427,9 +429,6 @@ class Site:
         for server in self.servers:
             if not server.ended:
                 server.kill()
-        for name in self._made:
-            with contextlib.suppress(AssertionError):  # the cluster may be gone
-                self.cluster.psql("postgres", f'DROP DATABASE "{name}" WITH (FORCE)')
         shutil.rmtree(self.folder, ignore_errors=True)
         if self in SITES:
             SITES.remove(self)
