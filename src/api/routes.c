@@ -1,6 +1,6 @@
 /*
  * The index of the room. To add a route: a row here and a handler in the file of
- * its resource. 404, 405 and docs/api.md follow from this table.
+ * its resource. 404, 405 and docs/api-routes.md follow from this table.
  */
 #include "api/api_private.h"
 
