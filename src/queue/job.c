@@ -168,8 +168,8 @@ static int
 read_policies(struct queue_job *job, const json_t *json, struct err *err)
 {
     int64_t priority;
-    int kind;
-    int duplicates;
+    int kind = 0;
+    int duplicates = 0;
     int r;
 
     r = get_str(json, "name", &job->name, err);
