@@ -151,8 +151,10 @@ api_free(struct api *api)
 {
     if (!api)
         return;
-    watch_free(api->watch);
+    /* Handlers run until the server is freed, and that waits for those who watch. */
+    watch_end(api->watch);
     http_server_free(api->server);
+    watch_free(api->watch);
     free(api);
 }
 

@@ -80,50 +80,6 @@ on_gone(void *arg)
     pthread_mutex_unlock(&watch->lock);
 }
 
-static void
-put_in(struct watch *watch, struct http_request *req, int64_t request_id,
-       int64_t until_us)
-{
-    struct watcher *watcher = xcalloc(1, sizeof(*watcher));
-    bool gone;
-
-    watcher->watch = watch;
-    watcher->req = req;
-    watcher->request_id = request_id;
-    watcher->until_us = until_us;
-    buf_init(&watcher->last, SERVICE_BODY_MAX);
-    gone = http_request_on_gone(req, on_gone, watcher) == HTTP_CLIENT_GONE;
-    pthread_mutex_lock(&watch->lock);
-    watcher->gone |= gone;
-    list_push_back(&watch->fresh, &watcher->node);
-    watch->woken = true;
-    pthread_cond_signal(&watch->wake);
-    pthread_mutex_unlock(&watch->lock);
-}
-
-void
-watch_hold(struct watch *watch, struct http_request *req, int64_t request_id,
-           int64_t wait_us)
-{
-    put_in(watch, req, request_id, now_us() + wait_us);
-}
-
-void
-watch_stream(struct watch *watch, struct http_request *req, int64_t request_id)
-{
-    static const struct http_field fields[] = {{"X-Accel-Buffering", "no"}};
-    struct http_response response = {
-        .status = 200,
-        .content_type = "text/event-stream",
-        .fields = fields,
-        .field_count = array_len(fields),
-        .farewell = "event: bye\ndata: {}\nretry: 2000\n\n",
-    };
-
-    http_stream_begin(req, &response);
-    put_in(watch, req, request_id, 0);
-}
-
 /* --- the thread --- */
 
 static void
@@ -201,6 +157,14 @@ serve_stream(struct watch *watch, struct watcher *watcher, bool gone, bool now)
     return true;
 }
 
+/* One look; true: it has its answer. */
+static bool
+serve(struct watch *watch, struct watcher *watcher, bool gone, bool now)
+{
+    return watcher->until_us ? serve_poll(watch, watcher, gone, now)
+                             : serve_stream(watch, watcher, gone, now);
+}
+
 /* Under the lock: sleep until there is something to do. */
 static void
 wait_for_news(struct watch *watch)
@@ -271,15 +235,67 @@ watch_thread(void *arg)
         list_each_safe(node, &watch->watchers)
         {
             struct watcher *watcher = list_entry(node, struct watcher, node);
-            bool gone = is_gone(watch, watcher);
-            bool over = watcher->until_us ? serve_poll(watch, watcher, gone, now)
-                                          : serve_stream(watch, watcher, gone, now);
 
-            if (over)
+            if (serve(watch, watcher, is_gone(watch, watcher), now))
                 free_watcher(watcher);
         }
     }
     return NULL;
+}
+
+/* --- for handlers --- */
+
+static void
+put_in(struct watch *watch, struct http_request *req, int64_t request_id,
+       int64_t until_us)
+{
+    struct watcher *watcher = xcalloc(1, sizeof(*watcher));
+    bool ending;
+    bool gone;
+
+    watcher->watch = watch;
+    watcher->req = req;
+    watcher->request_id = request_id;
+    watcher->until_us = until_us;
+    list_init(&watcher->node);
+    buf_init(&watcher->last, SERVICE_BODY_MAX);
+    gone = http_request_on_gone(req, on_gone, watcher) == HTTP_CLIENT_GONE;
+    pthread_mutex_lock(&watch->lock);
+    watcher->gone |= gone;
+    ending = watch->ending;
+    if (!ending)
+        list_push_back(&watch->fresh, &watcher->node);
+    watch->woken = true;
+    pthread_cond_signal(&watch->wake);
+    pthread_mutex_unlock(&watch->lock);
+    if (!ending)
+        return;
+    /* The thread takes nobody in any more. */
+    serve(watch, watcher, gone, true);
+    free_watcher(watcher);
+}
+
+void
+watch_hold(struct watch *watch, struct http_request *req, int64_t request_id,
+           int64_t wait_us)
+{
+    put_in(watch, req, request_id, now_us() + wait_us);
+}
+
+void
+watch_stream(struct watch *watch, struct http_request *req, int64_t request_id)
+{
+    static const struct http_field fields[] = {{"X-Accel-Buffering", "no"}};
+    struct http_response response = {
+        .status = 200,
+        .content_type = "text/event-stream",
+        .fields = fields,
+        .field_count = array_len(fields),
+        .farewell = "event: bye\ndata: {}\nretry: 2000\n\n",
+    };
+
+    http_stream_begin(req, &response);
+    put_in(watch, req, request_id, 0);
 }
 
 /* --- life --- */
@@ -321,7 +337,7 @@ watch_drain(struct watch *watch)
 }
 
 void
-watch_free(struct watch *watch)
+watch_end(struct watch *watch)
 {
     if (!watch)
         return;
@@ -331,6 +347,13 @@ watch_free(struct watch *watch)
     pthread_cond_signal(&watch->wake);
     pthread_mutex_unlock(&watch->lock);
     pthread_join(watch->thread, NULL);
+}
+
+void
+watch_free(struct watch *watch)
+{
+    if (!watch)
+        return;
     pthread_cond_destroy(&watch->wake);
     pthread_mutex_destroy(&watch->lock);
     free(watch);

@@ -16,7 +16,10 @@ struct http_request;
 struct watch;
 
 int watch_new(struct api *api, struct watch **ret_watch, struct err *err) must_check;
-/* Answers everybody with what there is, and ends the thread. */
+/* Answers everybody with what there is, and ends the thread. Who comes later is
+ * answered at once, so handlers may still run. Accepts NULL, as watch_free. */
+void watch_end(struct watch *watch);
+/* After watch_end, when no handler runs any more. */
 void watch_free(struct watch *watch);
 
 /* Answer req when the request is final or wait_us have passed. Any thread. */
