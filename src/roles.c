@@ -1,5 +1,6 @@
 /*
- * Order of starting: store → definitions → results → worker → api. Order of
+ * Order of starting: store → definitions → results → the worker's seat → api → the
+ * worker's loop, so that a process which cannot listen has not taken any work. Order of
  * ending: the worker drains while the api goes on answering and the store stays
  * open; then the api; then the rest. A second signal hurries.
  */
@@ -49,7 +50,8 @@ struct house {
     int subscription;
     pthread_t joiner;
     bool draining;
-    bool clean; /* every run was recorded */
+    bool joining; /* the thread joiner is there */
+    bool clean;   /* every run was recorded */
 };
 
 static const char *const role_names[] = {
@@ -156,9 +158,8 @@ open_worker(struct house *house, struct err *err)
         .log = &house->log,
         .version = PAWL_VERSION,
     };
-    int r = worker_new(&options, &house->worker, err);
 
-    return r < 0 ? r : worker_start(house->worker, err);
+    return worker_new(&options, &house->worker, err);
 }
 
 /* Next to an SQLite store its owner can be reached by the command line. */
@@ -240,7 +241,8 @@ on_signal(void *arg, int signum)
         return;
     }
     worker_stop(house->worker);
-    if (pthread_create(&house->joiner, NULL, join_worker, house) != 0)
+    house->joining = pthread_create(&house->joiner, NULL, join_worker, house) == 0;
+    if (!house->joining)
         join_worker(house);
 }
 
@@ -302,6 +304,8 @@ open_house(struct house *house, struct err *err)
         r = open_worker(house, err);
     if (r == 0 && has_api(house))
         r = open_api(house, err);
+    if (r == 0 && house->worker)
+        r = worker_start(house->worker, err);
     return r;
 }
 
@@ -316,17 +320,6 @@ say_ready(struct house *house)
              log_i64("port", house->api ? api_port(house->api) : 0));
 }
 
-/* A start that failed half-way must not leave a worker's threads behind. */
-static void
-give_up(struct house *house)
-{
-    if (house->worker) {
-        worker_hurry(house->worker);
-        worker_join(house->worker);
-    }
-    leave(house);
-}
-
 int
 role_run(enum role role, const struct config *config, struct err *err)
 {
@@ -339,12 +332,14 @@ role_run(enum role role, const struct config *config, struct err *err)
              clock_real());
     r = open_house(&house, err);
     if (r < 0) {
-        give_up(&house);
+        if (house.worker)
+            worker_join(house.worker); /* not started: takes its row away */
+        leave(&house);
         return r;
     }
     say_ready(&house);
     loop_run(house.loop);
-    if (house.worker)
+    if (house.joining)
         pthread_join(house.joiner, NULL);
     log_line(&house.log, LOG_INFO, "stopped");
     /* Runs that did not end use the store still: only the process's end stops them. */

@@ -385,6 +385,16 @@ worker_new(const struct worker_options *options, struct worker **ret_worker,
     return 0;
 }
 
+static void
+end_heart(struct worker *worker)
+{
+    pthread_mutex_lock(&worker->lock);
+    worker->ended = true;
+    pthread_cond_signal(&worker->heartbeat);
+    pthread_mutex_unlock(&worker->lock);
+    pthread_join(worker->heart, NULL);
+}
+
 int
 worker_start(struct worker *worker, struct err *err)
 {
@@ -393,11 +403,16 @@ worker_start(struct worker *worker, struct err *err)
     worker->scan_at_us = worker_now_us(worker);
     worker->subscription = store_subscribe(
         worker->options.store, WAKE_READY | WAKE_FLAG, on_store_wake, worker);
-    r = pthread_create(&worker->thread, NULL, worker_loop, worker);
-    if (r == 0)
-        r = pthread_create(&worker->heart, NULL, worker_heart, worker);
-    if (r != 0)
+    r = pthread_create(&worker->heart, NULL, worker_heart, worker);
+    if (r == 0) {
+        r = pthread_create(&worker->thread, NULL, worker_loop, worker);
+        if (r != 0)
+            end_heart(worker);
+    }
+    if (r != 0) {
+        store_unsubscribe(worker->options.store, worker->subscription);
         return err_errno(err, ERR_NOMEM, r, "cannot start the worker's threads");
+    }
     worker->started = true;
     return 0;
 }
@@ -424,15 +439,13 @@ worker_hurry(struct worker *worker)
 bool
 worker_join(struct worker *worker)
 {
-    if (!worker->started)
+    if (!worker->started) {
+        worker_leave(worker);
         return true;
+    }
     pthread_join(worker->thread, NULL);
     store_unsubscribe(worker->options.store, worker->subscription);
-    pthread_mutex_lock(&worker->lock);
-    worker->ended = true;
-    pthread_cond_signal(&worker->heartbeat);
-    pthread_mutex_unlock(&worker->lock);
-    pthread_join(worker->heart, NULL);
+    end_heart(worker);
     worker->started = false;
     if (worker->n_held > 0) {
         log_line(

@@ -44,7 +44,8 @@ void worker_stop(struct worker *worker);
 /* A second signal: what still runs is cut off now. */
 void worker_hurry(struct worker *worker);
 
-/* Wait for the end of the drain; true if every run was recorded. Then free. */
+/* Wait for the end of the drain; true if every run was recorded. Then free. One that
+ * was not started only takes its row away. */
 bool worker_join(struct worker *worker);
 void worker_free(struct worker *worker);
 
