@@ -1,8 +1,9 @@
 /*
- * Order of starting: store → definitions → results → the worker's seat → api → the
- * worker's loop, so that a process which cannot listen has not taken any work. Order of
- * ending: the worker drains while the api goes on answering and the store stays
- * open; then the api; then the rest. A second signal hurries.
+ * Order of starting: store → definitions → results → the worker's seat → api →
+ * scheduler → the worker's loop, so that a process which cannot listen has not taken any
+ * work. Order of ending: the scheduler at once; the worker drains while the api goes on
+ * answering and the store stays open; then the api; then the rest. A second signal
+ * hurries.
  */
 #include "roles.h"
 
@@ -15,6 +16,8 @@
 #include "net/loop.h"
 #include "queue/definition.h"
 #include "run/result_store.h"
+#include "schedule/schedule.h"
+#include "schedule/tick.h"
 #include "service/catalog.h"
 #include "service/estimates.h"
 #include "service/service.h"
@@ -42,6 +45,7 @@ struct house {
     struct result_store *results;
     struct service service;
     struct worker *worker;
+    struct scheduler *scheduler;
     struct api *api;
     struct loop *loop;
     struct loop_signal *on_term;
@@ -114,16 +118,19 @@ static int
 open_definitions(struct house *house, struct err *err)
 {
     struct publish_counts counts = {0};
+    struct publish_counts schedules = {0};
     int r;
 
     r = catalog_publish(house->store, house->config, &counts, err);
+    if (r == 0)
+        r = schedule_publish(house->store, house->config, &schedules, err);
     if (r < 0)
         return r;
-    if (counts.kept > 0)
+    if (counts.kept > 0 || schedules.kept > 0)
         log_line(&house->log, LOG_WARN,
                  "the store has other definitions of the same or a newer "
                  "config_version; raise config_version in the file to replace them",
-                 log_i64("jobs", counts.kept));
+                 log_i64("jobs", counts.kept), log_i64("schedules", schedules.kept));
     store_wake(house->store, WAKE_DEFS);
     return catalog_new(house->store, &house->catalog, err);
 }
@@ -160,6 +167,20 @@ open_worker(struct house *house, struct err *err)
     };
 
     return worker_new(&options, &house->worker, err);
+}
+
+static int
+open_scheduler(struct house *house, struct err *err)
+{
+    struct scheduler_options options = {
+        .store = house->store,
+        .log = &house->log,
+        .order = service_schedule_order,
+        .arg = &house->service,
+    };
+    int r = scheduler_new(&options, &house->scheduler, err);
+
+    return r < 0 ? r : scheduler_start(house->scheduler, err);
 }
 
 /* Next to an SQLite store its owner can be reached by the command line. */
@@ -235,6 +256,8 @@ on_signal(void *arg, int signum)
         return;
     }
     house->draining = true;
+    if (house->scheduler)
+        scheduler_stop(house->scheduler);
     log_line(&house->log, LOG_INFO, "stopping; a second signal hurries");
     if (!house->worker) {
         drain_api(house);
@@ -249,6 +272,7 @@ on_signal(void *arg, int signum)
 static void
 leave(struct house *house)
 {
+    scheduler_free(house->scheduler);
     worker_free(house->worker);
     api_free(house->api);
     if (house->defs) {
@@ -304,6 +328,8 @@ open_house(struct house *house, struct err *err)
         r = open_worker(house, err);
     if (r == 0 && has_api(house))
         r = open_api(house, err);
+    if (r == 0 && has_worker(house))
+        r = open_scheduler(house, err);
     if (r == 0 && house->worker)
         r = worker_start(house->worker, err);
     return r;

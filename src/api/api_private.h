@@ -97,6 +97,12 @@ int api_job_list(struct api *, struct http_request *, struct reply *, struct err
 int api_job_show(struct api *, struct http_request *, struct reply *, struct err *);
 int api_execution_show(struct api *, struct http_request *, struct reply *,
                        struct err *);
+int api_schedule_list(struct api *, struct http_request *, struct reply *,
+                      struct err *);
+int api_schedule_pause(struct api *, struct http_request *, struct reply *,
+                       struct err *);
+int api_schedule_resume(struct api *, struct http_request *, struct reply *,
+                        struct err *);
 int api_worker_list(struct api *, struct http_request *, struct reply *, struct err *);
 int api_livez(struct api *, struct http_request *, struct reply *, struct err *);
 int api_readyz(struct api *, struct http_request *, struct reply *, struct err *);

@@ -27,6 +27,9 @@ static const struct route routes[] = {
     {"POST", "/api/v1/requests/{}/cancel",       api_request_cancel, BODY_ONE, "cancel"},
     {"POST", "/api/v1/requests/{}/stop",         api_request_stop,   BODY_ONE, "stop at the next chunk boundary"},
     {"GET",  "/api/v1/executions/{}",            api_execution_show, 0, "one execution with its steps"},
+    {"GET",  "/api/v1/schedules",                api_schedule_list,  0, "schedules and when they fire; next=10 shows that many times"},
+    {"POST", "/api/v1/schedules/{}/pause",       api_schedule_pause, BODY_ONE, "fire no more until resumed"},
+    {"POST", "/api/v1/schedules/{}/resume",      api_schedule_resume, BODY_ONE, "fire again"},
     {"GET",  "/api/v1/workers",                  api_worker_list,    0, "workers and what they carry"},
 };
 /* clang-format on */

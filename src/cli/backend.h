@@ -55,6 +55,11 @@ struct backend_kind {
     int (*act)(struct backend *backend, enum backend_act act, int64_t request_id,
                json_t **ret_json, struct err *err);
     int (*jobs)(struct backend *backend, json_t **ret_json, struct err *err);
+    int (*schedules)(struct backend *backend, int next, json_t **ret_json,
+                     struct err *err);
+    /* Pause or resume; what: "schedule". */
+    int (*hold)(struct backend *backend, const char *what, const char *name, bool pause,
+                json_t **ret_json, struct err *err);
     int (*job)(struct backend *backend, const char *job, json_t **ret_json,
                struct err *err);
     int (*result)(struct backend *backend, int64_t request_id,

@@ -14,6 +14,7 @@
 #include "queue/definition.h"
 #include "queue/list.h"
 #include "run/result_store.h"
+#include "schedule/schedule.h"
 #include "service/catalog.h"
 #include "service/estimates.h"
 #include "service/service.h"
@@ -235,6 +236,29 @@ direct_job(struct backend *backend, const char *job, json_t **ret_json, struct e
 }
 
 static int
+direct_schedules(struct backend *backend, int next, json_t **ret_json, struct err *err)
+{
+    scoped(answer_release) struct answer answer = answer_empty();
+    int r = service_schedules(&self_of(backend)->service, next, &answer, err);
+
+    return r < 0 ? r : parse(&answer, ret_json, err);
+}
+
+static int
+direct_hold(struct backend *backend, const char *what, const char *name, bool pause,
+            json_t **ret_json, struct err *err)
+{
+    struct direct *self = self_of(backend);
+    scoped(answer_release) struct answer answer = answer_empty();
+    struct caller caller = caller_of(self);
+    int r;
+
+    (void)what;
+    r = service_schedule_pause(&self->service, &caller, name, pause, &answer, err);
+    return r < 0 ? r : parse(&answer, ret_json, err);
+}
+
+static int
 copy_pieces(int fd, const struct backend_download *download, struct err *err)
 {
     scoped(xfree_ptr) char *piece = xmalloc(PIECE_BYTES);
@@ -294,6 +318,8 @@ static const struct backend_kind kind = {
     .list = direct_list,
     .act = direct_act,
     .jobs = direct_jobs,
+    .schedules = direct_schedules,
+    .hold = direct_hold,
     .job = direct_job,
     .result = direct_result,
     .free = direct_free,
@@ -323,6 +349,8 @@ open_all(struct direct *self, const struct backend_local *local, struct err *err
     r = store_open(&options, &self->store, err);
     if (r == 0 && local->publish)
         r = catalog_publish(self->store, config, &counts, err);
+    if (r == 0 && local->publish)
+        r = schedule_publish(self->store, config, &counts, err);
     if (r == 0)
         r = catalog_new(self->store, &self->catalog, err);
     if (r == 0)

@@ -238,6 +238,31 @@ http_job(struct backend *backend, const char *job, json_t **ret_json, struct err
 }
 
 static int
+http_schedules(struct backend *backend, int next, json_t **ret_json, struct err *err)
+{
+    char path[64];
+    struct ask ask = {.method = "GET", .path = path};
+
+    snprintf(path, sizeof(path), "/api/v1/schedules?next=%d", next);
+    return ask_json(self_of(backend), &ask, ret_json, err);
+}
+
+static int
+http_hold(struct backend *backend, const char *what, const char *name, bool pause,
+          json_t **ret_json, struct err *err)
+{
+    scoped(buf_release) struct buf path = {0};
+    struct ask ask = {.method = "POST"};
+
+    buf_init(&path, URL_MAX);
+    buf_addf(&path, "/api/v1/%ss/", what);
+    http_uri_escape(&path, name);
+    buf_add_str(&path, pause ? "/pause" : "/resume");
+    ask.path = buf_str(&path);
+    return ask_json(self_of(backend), &ask, ret_json, err);
+}
+
+static int
 on_progress(void *arg, int64_t done_bytes, int64_t total_bytes)
 {
     struct interrupt *interrupt = arg;
@@ -287,6 +312,8 @@ static const struct backend_kind kind = {
     .list = http_list,
     .act = http_act,
     .jobs = http_jobs,
+    .schedules = http_schedules,
+    .hold = http_hold,
     .job = http_job,
     .result = http_result,
     .free = http_free,

@@ -15,6 +15,7 @@
 #include "config/config.h"
 #include "config/errors.h"
 #include "run/check.h"
+#include "schedule/check.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +58,10 @@ cli_load_config(struct cli *cli, struct err *err)
 
     if (r == 0)
         r = config_load(path, NULL, NULL, &config, &errors, err);
-    if (config)
+    if (config) {
         run_check(config, &errors);
+        schedule_check(config, &errors);
+    }
     if (errors.count > 0) {
         config_errors_sort(&errors);
         config_errors_print(&errors, stderr);

@@ -46,6 +46,7 @@ static const struct option_row rows[] = {
     [OPTION_LIMIT] = {"limit", 0, "N", "at most so many (1 to 200, default 50)", false},
     [OPTION_AFTER] = {"after", 0, "ID",
                       "only those older than this request: the next page", false},
+    [OPTION_NEXT] = {"next", 0, "N", "print the next N times of each (1 to 100)", false},
     [OPTION_CONNECT] = {"connect", 0, NULL, "also open each database once", false},
     [OPTION_MARKDOWN] = {"markdown", 0, NULL, "print the reference of all verbs",
                          false},

@@ -8,6 +8,7 @@
 #include "config/config.h"
 #include "config/errors.h"
 #include "run/check.h"
+#include "schedule/check.h"
 #include "store/store.h"
 
 #include <stdlib.h>
@@ -83,8 +84,10 @@ verb_check(struct cli *cli, struct err *err)
         r = config_load(path, NULL, NULL, &config, &errors, err);
     if (r < 0 && errors.count == 0)
         return r;
-    if (config)
+    if (config) {
         run_check(config, &errors);
+        schedule_check(config, &errors);
+    }
     if (config && option_given(&cli->options, OPTION_CONNECT))
         for (size_t i = 0; i < config->database_count; i++)
             check_database(config, config->databases[i].name, config->databases[i].url,

@@ -32,6 +32,11 @@ static const struct verb table[] = {
     {"stop", "ID", 1, 1, "Stop a running request at its next chunk; it can go on later", NEED_BACKEND, ASKING, verb_stop, NULL},
     {"requests", "", 0, 0, "List requests, newest first", NEED_BACKEND, ASKING | BIT(JOB) | BIT(STATUS) | BIT(REQUESTER) | BIT(LIMIT) | BIT(AFTER), verb_requests, NULL},
     {"jobs", "", 0, 0, "List the jobs and how they stand", NEED_BACKEND, ASKING, verb_jobs, NULL},
+    {"schedules", "", 0, 0, "List the schedules, when they fire next and what became of the last", NEED_BACKEND, ASKING | BIT(NEXT), verb_schedules,
+     "    pawl schedules --next 10\n\n"
+     "prints the next ten times of each, and marks those that a change of clocks touches."},
+    {"pause", "schedule NAME", 2, 2, "Fire no more until resumed; its times are recorded as skipped", NEED_BACKEND, ASKING, verb_pause, NULL},
+    {"resume", "schedule NAME", 2, 2, "Fire again from now on", NEED_BACKEND, ASKING, verb_resume, NULL},
     {"check", "", 0, 0, "Check the configuration and print all that is wrong with it", NEED_NOTHING, BIT(CONFIG) | BIT(JSON) | BIT(CONNECT), verb_check, NULL},
     {"migrate", "", 0, 0, "Bring the schema of the store up to date", NEED_CONFIG, BIT(CONFIG) | BIT(JSON), verb_migrate, NULL},
     {"help", "[VERB]", 0, 1, "Print this, or the help of a verb", NEED_NOTHING, BIT(MARKDOWN), verb_help, NULL},

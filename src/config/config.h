@@ -53,13 +53,19 @@ struct config_budget {
     int64_t spacing_us; /* least time between two calls; 0 = none */
 };
 
+/* What becomes of a fixed time that a change of clocks leaves out, or repeats. */
+enum config_gap { CONFIG_GAP_RUN_AFTER, CONFIG_GAP_SKIP };
+enum config_overlap { CONFIG_OVERLAP_FIRST, CONFIG_OVERLAP_SECOND, CONFIG_OVERLAP_BOTH };
+
 enum config_missed { CONFIG_MISSED_ONE, CONFIG_MISSED_SKIP, CONFIG_MISSED_ALL };
 
 struct config_schedule {
     const char *name;
     const char *job;
-    const char *cron; /* five fields or @word; read by schedule/cron.c */
+    const char *cron; /* five or six fields or @word; read by schedule/cron.c */
     const char *zone;
+    enum config_gap gap;
+    enum config_overlap overlap;
     enum config_missed missed;
     int64_t missed_max; /* with CONFIG_MISSED_ALL: at most so many */
     bool paused;

@@ -28,6 +28,19 @@ static const char *const format_words[] = {
     [CONFIG_LOG_JOURNAL + 1] = NULL,
 };
 
+static const char *const gap_words[] = {
+    [CONFIG_GAP_RUN_AFTER] = "run_after",
+    [CONFIG_GAP_SKIP] = "skip",
+    NULL,
+};
+
+static const char *const overlap_words[] = {
+    [CONFIG_OVERLAP_FIRST] = "first",
+    [CONFIG_OVERLAP_SECOND] = "second",
+    [CONFIG_OVERLAP_BOTH] = "both",
+    NULL,
+};
+
 static const char *const duplicates_words[] = {
     [CONFIG_DUPLICATES_DEFAULT] = "default", [CONFIG_DUPLICATES_REFUSE] = "refuse",
     [CONFIG_DUPLICATES_REUSE] = "reuse",     [CONFIG_DUPLICATES_ALLOW] = "allow",
@@ -214,13 +227,20 @@ static const struct setting_table job_settings = {
 static const struct setting schedule_rows[] = {
     {"job", SETTING_NAME, IN(config_schedule, job), .needed = true, .help = "one of `jobs`"},
     {"cron", SETTING_TEXT, IN(config_schedule, cron), .needed = true,
-     .help = "minute, hour, day, month, weekday"},
+     .help = "minute, hour, day, month, weekday, or a word such as `@daily`; the "
+             "language is in [schedules.md](schedules.md)"},
     {"zone", SETTING_TEXT, IN(config_schedule, zone), "UTC", .help = "IANA name"},
+    {"gap", SETTING_WORD, IN(config_schedule, gap), "run_after", .words = gap_words,
+     .help = "a fixed time that does not exist on a day, because clocks are put forward: "
+             "at the first moment after it, or not on that day"},
+    {"overlap", SETTING_WORD, IN(config_schedule, overlap), "first", .words = overlap_words,
+     .help = "a fixed time that comes twice on a day, because clocks are put back"},
     {"missed", SETTING_SECTION, 0, "one", .read = section_missed,
      .shape = "one, skip or {all: N}",
      .help = "what to do about times that passed while nobody was there"},
     {"paused", SETTING_BOOLEAN, IN(config_schedule, paused), "false",
-     .help = "known, but not followed"},
+     .help = "known, but not followed, until the file says otherwise; `pawl pause schedule` "
+             "does it without the file"},
     {"params", SETTING_SECTION, 0, .read = section_schedule_params, .shape = "map",
      .help = "parameters of the requests"},
 };

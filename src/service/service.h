@@ -23,8 +23,10 @@ struct config;
 struct err;
 struct estimates;
 struct list_filter;
+struct queue_job;
 struct result_store;
 struct store;
+struct submit_order;
 
 struct service {
     const struct config *config;
@@ -100,6 +102,22 @@ int service_execution(const struct service *service, int64_t execution_id,
 /* GET /workers */
 int service_workers(const struct service *service, struct answer *ret_answer,
                     struct err *err) must_check;
+
+/* GET /schedules: each with its next so many times, and what became of the last. */
+#define SERVICE_NEXT_MAX 100
+int service_schedules(const struct service *service, int next,
+                      struct answer *ret_answer, struct err *err) must_check;
+
+/* POST /schedules/{name}/pause and /resume */
+int service_schedule_pause(const struct service *service, const struct caller *caller,
+                           const char *name, bool pause, struct answer *ret_answer,
+                           struct err *err) must_check;
+
+/* A schedule_order_fn: what the scheduler asks for passes the same checks as what a
+ * client asks for. arg: the struct service. */
+int service_schedule_order(void *arg, const struct queue_job *job, const json_t *params,
+                           struct arena *arena, struct submit_order *ret_order,
+                           struct err *err) must_check;
 
 /* What is to be downloaded; strings in the arena, the descriptor the caller's. */
 struct service_result {

@@ -1,0 +1,55 @@
+/* Schedules: list with preview, pause, resume. */
+#include "api/api_private.h"
+
+#include "base/err.h"
+#include "base/json.h"
+#include "base/strs.h"
+
+#define SEGMENT_NAME 3
+
+int
+api_schedule_list(struct api *api, struct http_request *req, struct reply *reply,
+                  struct err *err)
+{
+    static const char *const known[] = {"next"};
+    const char *next = http_request_query(req, "next");
+    int64_t count = 1;
+    int r = api_ask_query(req, known, array_len(known), err);
+
+    if (r == 0 && next)
+        r = parse_i64("next", next, 0, SERVICE_NEXT_MAX, &count, err);
+    if (r < 0)
+        return r;
+    return service_schedules(api->options.service, (int)count, &reply->answer, err);
+}
+
+static int
+hold(struct api *api, struct http_request *req, bool pause, struct reply *reply,
+     struct err *err)
+{
+    struct caller caller = api_ask_caller(req);
+    scoped(json_drop) json_t *body = NULL;
+    int r = api_ask_body(req, &body, err);
+
+    if (r == 0 && json_object_size(body) > 0)
+        r = err_set(err, ERR_INVALID, "this call takes no members; send {} or nothing");
+    if (r < 0)
+        return r;
+    return service_schedule_pause(api->options.service, &caller,
+                                  http_request_segment(req, SEGMENT_NAME), pause,
+                                  &reply->answer, err);
+}
+
+int
+api_schedule_pause(struct api *api, struct http_request *req, struct reply *reply,
+                   struct err *err)
+{
+    return hold(api, req, true, reply, err);
+}
+
+int
+api_schedule_resume(struct api *api, struct http_request *req, struct reply *reply,
+                    struct err *err)
+{
+    return hold(api, req, false, reply, err);
+}
