@@ -166,6 +166,7 @@ result_store_publish(const struct result_store *results, const char *part_path,
 {
     struct result_file file = {0};
     char folder[PATH_MAX_LEN];
+    char above[PATH_MAX_LEN];
     char target[PATH_MAX_LEN];
     int r;
 
@@ -181,13 +182,30 @@ result_store_publish(const struct result_store *results, const char *part_path,
     if (r == 0)
         r = join(target, sizeof(target), err, results->folder, file.path);
     if (r == 0)
+        r = join(above, sizeof(above), err, results->folder, "files");
+    if (r == 0)
         r = fs_mkdir_private(folder, err);
     if (r == 0)
         r = fs_rename_durable(part_path, target, err);
+    if (r == 0)
+        r = fs_fsync_dir(above, err); /* the request's folder is new */
     if (r < 0)
         return r;
     *ret_file = file;
     return 0;
+}
+
+/* files/NUMBER/NAME, as publish made it: nothing that climbs. */
+static bool
+is_result_path(const char *path)
+{
+    size_t digits;
+
+    if (strncmp(path, "files/", 6) != 0)
+        return false;
+    path += 6;
+    digits = strspn(path, "0123456789");
+    return digits > 0 && path[digits] == '/' && safe_name(path + digits + 1);
 }
 
 int
@@ -197,7 +215,7 @@ result_store_read(const struct result_store *results, const char *path, int64_t 
     scoped(fd_close) int fd = -1;
     struct stat st;
 
-    if (strncmp(path, "files/", 6) != 0 || strstr(path, ".."))
+    if (!is_result_path(path))
         return err_set(err, ERR_INTERNAL, "result path %.100s is not one of ours",
                        path);
     fd = openat(results->folder_fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
