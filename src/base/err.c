@@ -1,5 +1,7 @@
 #include "base/err.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,6 +21,22 @@ static const struct err_row rows[] = {
 };
 static_assert_count(rows, ERR_COUNT);
 
+/* A note goes into databases that take UTF-8 only: what was cut in the middle of a
+ * character loses it, other bad bytes become '?'. */
+static void
+mend(char *text, size_t size)
+{
+    size_t len = strlen(text);
+    size_t at;
+
+    while ((at = utf8_valid_prefix(text, len)) < len) {
+        if (len == size - 1 && len - at < 4)
+            text[len = at] = '\0';
+        else
+            text[at] = '?';
+    }
+}
+
 int
 err_set(struct err *err, enum err_code code, const char *fmt, ...)
 {
@@ -30,6 +48,7 @@ err_set(struct err *err, enum err_code code, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(err->text, sizeof(err->text), fmt, args);
     va_end(args);
+    mend(err->text, sizeof(err->text));
     return -(int)code;
 }
 
@@ -46,6 +65,7 @@ err_prefix(struct err *err, const char *fmt, ...)
     va_end(args);
     used = strlen(err->text);
     snprintf(err->text + used, sizeof(err->text) - used, ": %s", old);
+    mend(err->text, sizeof(err->text));
     return -(int)err->code;
 }
 

@@ -28,7 +28,7 @@ enum err_code {
 
 struct err {
     enum err_code code;
-    char text[480];  /* for people: the place, what is wrong, the remedy */
+    char text[480];  /* for people: the place, what is wrong, the remedy; UTF-8 */
     char detail[64]; /* for programs: e.g. an SQLSTATE, a request id */
 };
 

@@ -1,6 +1,7 @@
 #include "test.h"
 
 #include "base/err.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 
@@ -68,6 +69,36 @@ test_long_notes_are_cut_not_overrun(void **state)
     assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
 }
 
+static void
+test_a_note_is_utf8_wherever_it_was_cut(void **state)
+{
+    char longer[2000];
+
+    for (size_t shift = 0; shift < 4; shift++) {
+        struct err err = {0};
+        size_t at = shift;
+
+        memset(longer, 'a', at);
+        for (; at + 3 < sizeof(longer); at += 3)
+            memcpy(longer + at, "\xEC\x84\x9C", 3); /* 서 */
+        longer[at] = '\0';
+        err_set(&err, ERR_DB, "%s", longer);
+        assert_true(utf8_valid(err.text, strlen(err.text)));
+        assert_in_range(strlen(err.text), sizeof(err.text) - 4, sizeof(err.text) - 1);
+        err_prefix(&err, "step %zu", shift);
+        assert_true(utf8_valid(err.text, strlen(err.text)));
+    }
+}
+
+static void
+test_bytes_of_another_encoding_become_question_marks(void **state)
+{
+    struct err err = {0};
+
+    err_set(&err, ERR_IO, "cannot read \xBC\xAD\xBF\xEF.csv");
+    assert_string_equal(err.text, "cannot read \?\?\?\?.csv");
+}
+
 int
 main(void)
 {
@@ -76,6 +107,8 @@ main(void)
         cmocka_unit_test(test_a_full_disk_and_lack_of_memory_have_their_own_codes),
         cmocka_unit_test(test_every_code_has_word_status_and_exit_code),
         cmocka_unit_test(test_long_notes_are_cut_not_overrun),
+        cmocka_unit_test(test_a_note_is_utf8_wherever_it_was_cut),
+        cmocka_unit_test(test_bytes_of_another_encoding_become_question_marks),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
