@@ -227,19 +227,39 @@ struct finish {
     const struct finish_order *order;
 };
 
+/* The execution that was begun for this request, though its beginner may not know: the
+ * answer to that commit can have been lost. 0: none. */
+static int
+find_execution(struct db *db, const struct finish *finish, int64_t *ret_id,
+               struct err *err)
+{
+    const struct db_value request = p_i64(finish->order->request_id);
+    int r;
+
+    *ret_id = finish->execution_id;
+    if (*ret_id)
+        return 0;
+    r = db_query_i64(db, store_sql(db, STMT_BATCH_EXECUTION_OF_REQUEST), &request, 1,
+                     ret_id, err);
+    return r < 0 ? r : 0;
+}
+
 static int
 finish_fn(struct db *db, void *arg, struct err *err)
 {
     const struct finish *finish = (const struct finish *)arg;
     bool lost = false;
+    int64_t id = 0;
     int r = queue_finish_in(db, finish->order, 1, &lost, err);
 
     if (r < 0 || lost)
         return r < 0 ? r : BATCH_LOST;
-    r = batch_move_steps(db, finish->execution_id, finish->state, finish->message, err);
-    if (r == 0)
-        r = batch_move_execution(db, finish->execution_id, finish->state,
-                                 finish->message, err);
+    /* Only now: who still commits a beginning holds the claim that we took. */
+    r = find_execution(db, finish, &id, err);
+    if (r == 0 && id)
+        r = batch_move_steps(db, id, finish->state, finish->message, err);
+    if (r == 0 && id)
+        r = batch_move_execution(db, id, finish->state, finish->message, err);
     return r < 0 ? r : BATCH_OK;
 }
 

@@ -107,7 +107,8 @@ int batch_stopping(struct store *store, int64_t request_id, struct claim_token t
 
 /*
  * Close execution (with any step still running) and request together. finish as
- * for queue_finish; its execution_id must be this execution.
+ * for queue_finish; its execution_id must be this execution. execution_id 0: none that
+ * the caller knows of; one whose beginning was answered COMMIT_UNKNOWN is closed too.
  */
 int batch_finish(struct store *store, int64_t execution_id, enum execution_state state,
                  const char *message, const struct finish_order *finish,

@@ -366,7 +366,7 @@ record(struct run *run, struct end *end, struct run_report *report)
     report->recorded = r == 0;
     if (r < 0)
         snprintf(report->detail, sizeof(report->detail), "%s", err.text);
-    if (r == QUEUE_CLAIM_LOST) {
+    if (r == BATCH_LOST) {
         run_ask(run, RUN_LOST);
         snprintf(report->detail, sizeof(report->detail),
                  "the claim was lost before the end could be recorded");

@@ -67,7 +67,8 @@ int run_database(struct run *run, const char *name, enum io_db_use use,
 void run_databases_cut(struct run *run); /* any thread */
 void run_databases_close(struct run *run);
 
-/* Record the end, trying again while the store is away, for env->record_retry_us. */
+/* Record the end, trying again while the store is away, for env->record_retry_us.
+ * BATCH_LOST: somebody else has closed the request. */
 int run_record(struct run *run, enum execution_state state, const char *message,
                const struct finish_order *order, struct err *err) must_check;
 

@@ -27,16 +27,6 @@ pause_ms(int64_t ms)
     nanosleep(&ts, NULL);
 }
 
-static int
-record_once(struct run *run, enum execution_state state, const char *message,
-            const struct finish_order *order, struct err *err)
-{
-    if (run->execution_id)
-        return batch_finish(run->env->store, run->execution_id, state, message, order,
-                            err);
-    return queue_finish(run->env->store, order, err);
-}
-
 int
 run_record(struct run *run, enum execution_state state, const char *message,
            const struct finish_order *order, struct err *err)
@@ -47,7 +37,8 @@ run_record(struct run *run, enum execution_state state, const char *message,
     int r;
 
     for (;;) {
-        r = record_once(run, state, message, order, err);
+        r = batch_finish(run->env->store, run->execution_id, state, message, order,
+                         err);
         if (r >= 0 || !worth_another_try(r) || clock_mono_us(clock) >= give_up_us)
             return r;
         pause_ms(backoff_next_ms(&backoff));

@@ -325,6 +325,47 @@ test_A16_many_start_side_by_side_where_the_job_allows_it(struct harness *h)
     assert_int_equal(harness_i64(h, "SELECT max(number) FROM pawl.instance"), 4);
 }
 
+/* The answer to its beginning was lost, so the run goes on as if it had none. */
+static void
+test_an_execution_that_its_run_does_not_know_ends_with_the_request(struct harness *h)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct running running = run_one(h);
+    struct finish_order finish =
+        finish_of(running.request_id, &running.claim, OUTCOME_ERROR);
+    struct execution execution;
+    struct err err = {0};
+
+    assert_int_equal(
+        batch_finish(h->store, 0, EXECUTION_FAILED, "no answer", &finish, &err),
+        BATCH_OK);
+    execution = read_back(h, &arena, running.started.execution_id);
+    assert_int_equal(execution.state, EXECUTION_FAILED);
+    assert_string_equal(execution.message, "no answer");
+    assert_int_equal(execution.steps[0].state, EXECUTION_FAILED);
+    assert_int_equal(get(h, &arena, running.request_id).execution_id, execution.id);
+    assert_consistent(h);
+}
+
+static void
+test_a_request_without_execution_is_finished_by_itself(struct harness *h)
+{
+    int64_t request_id = submit_one(h, "task");
+    struct claim claim = claim_one(h, "w1");
+    struct finish_order finish = finish_of(request_id, &claim, OUTCOME_REFUSED);
+    struct err err = {0};
+
+    assert_int_equal(batch_finish(h->store, 0, EXECUTION_FAILED, NULL, &finish, &err),
+                     BATCH_OK);
+    assert_int_equal(batch_finish(h->store, 0, EXECUTION_FAILED, NULL, &finish, &err),
+                     BATCH_OK);
+    finish.token.number++;
+    assert_int_equal(batch_finish(h->store, 0, EXECUTION_FAILED, NULL, &finish, &err),
+                     BATCH_LOST);
+    assert_int_equal(rows_in(h, "execution"), 0);
+    assert_consistent(h);
+}
+
 static void
 test_the_table_decides_which_state_follows(struct harness *h)
 {
@@ -353,6 +394,8 @@ main(void)
         store_test(test_A24_stopping_has_no_end_time_until_it_has_ended),
         store_test(test_only_one_execution_of_a_refuse_job_is_alive),
         store_test(test_A16_many_start_side_by_side_where_the_job_allows_it),
+        store_test(test_an_execution_that_its_run_does_not_know_ends_with_the_request),
+        store_test(test_a_request_without_execution_is_finished_by_itself),
         store_test(test_the_table_decides_which_state_follows),
     };
 
