@@ -269,12 +269,10 @@ carry_step(struct run *run, int ordinal, const json_t *def, struct step_result *
         err_prefix(err, "step %s", run->step_name);
     if (outcome == STEP_LOST)
         return outcome;
+    /* What cannot be written now is written with the end: work that is done is not
+     * undone by a store that was away for a moment. */
     r = end_step(run, outcome, err, &note);
-    if (r == BATCH_LOST)
-        return STEP_LOST;
-    if (r < 0 && outcome == STEP_COMPLETED)
-        return err_set(err, note.code, "step %s: %s", run->step_name, note.text);
-    return outcome;
+    return r == BATCH_LOST ? STEP_LOST : outcome;
 }
 
 static void
@@ -379,12 +377,8 @@ record(struct run *run, struct end *end, struct run_report *report)
 static void
 tidy(struct run *run, const struct end *end, const struct run_report *report)
 {
-    bool lost = run_wish(run) == RUN_LOST;
-
     result_store_drop_parts(run->env->results, run->request_id, run->token.number);
-    if (end->result.known && report->recorded && end->outcome != OUTCOME_COMPLETED)
-        result_store_drop_files(run->env->results, run->request_id);
-    if (end->result.known && lost)
+    if (end->result.known && !report->recorded && run_wish(run) == RUN_LOST)
         result_store_drop_files(run->env->results, run->request_id);
     if (run->temp_folder)
         fs_remove_tree_quietly(run->temp_folder);

@@ -58,6 +58,9 @@ run_database(struct run *run, const char *name, enum io_db_use use, struct db **
         run->databases[run->n_databases++] = (struct run_database){
             .name = arena_strdup(&run->arena, name), .use = use, .db = db};
         pthread_mutex_unlock(&run->lock);
+        /* Connecting takes a while, and who asked meanwhile had nothing to cut off. */
+        if (run_wish(run) >= RUN_TIMEOUT)
+            return err_set(err, ERR_TIMEOUT, "database %s: the run is to end", name);
     }
     *ret_db = db;
     return 0;
