@@ -240,7 +240,7 @@ take_range(struct parsing *p)
 {
     const char *start = p->at;
     int step = 1;
-    int from;
+    int from = 0;
     int to;
     int r = take_value(p, &from);
 

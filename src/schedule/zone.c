@@ -305,7 +305,7 @@ zone_parse(const char *name, const void *data, size_t len, struct zone **ret_zon
 {
     scoped(zone_free_ptr) struct zone *zone = xcalloc(1, sizeof(*zone));
     struct file file = {name, data, len};
-    struct block block;
+    struct block block = {0};
     int r = read_header(&file, 0, 4, &block, err);
 
     if (r == 0 && block.version >= '2')

@@ -43,7 +43,7 @@ ask(struct db *db, const char *text, const char *const *params, size_t count)
                          .text = text,
                          .n_params = (unsigned char)count,
                          .flags = DB_ONCE};
-    struct db_value values[4];
+    struct db_value values[4] = {0};
     scoped(db_rows_end) struct db_rows rows = {0};
     struct answer answer = {0};
 
