@@ -30,14 +30,28 @@ pg_close(struct db *db)
     free(pg);
 }
 
+int
+pg_begin_now(struct pg_db *pg, struct err *err)
+{
+    const char *begin = pg->begin;
+
+    pg->begin = NULL;
+    return begin ? pg_script(&pg->base, begin, err) : 0;
+}
+
+/* The store's transactions are small, so a round trip counts: BEGIN goes with their
+ * first statement. A user's may begin with COPY, which no pipeline can carry. */
 static int
 pg_begin(struct db *db, enum db_mode mode, struct err *err)
 {
-    return pg_script(db,
-                     mode == DB_WRITE
-                         ? "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
-                         : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-                     err);
+    struct pg_db *pg = pg_of(db);
+    int r = pg_check_free(pg, "begin", err);
+
+    if (r < 0)
+        return r;
+    pg->begin = mode == DB_WRITE ? "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+                                 : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+    return db->store ? 0 : pg_begin_now(pg, err);
 }
 
 /* Did the server say no, or did it go away while it was deciding? After 57P0x and
@@ -60,6 +74,10 @@ pg_commit(struct db *db, struct err *err)
 
     if (r < 0)
         return r;
+    if (pg->begin) { /* nothing was run */
+        pg->begin = NULL;
+        return 0;
+    }
     res = pg_run_text(pg, "COMMIT");
     if (PQresultStatus(res) == PGRES_COMMAND_OK) {
         if (strcmp(PQcmdStatus(res), "COMMIT") != 0)
@@ -87,6 +105,7 @@ pg_rollback(struct db *db)
     PGresult *res;
 
     pg_stream_stop(pg);
+    pg->begin = NULL;
     if (PQtransactionStatus(pg->conn) == PQTRANS_IDLE)
         return;
     res = pg_run_text(pg, "ROLLBACK");

@@ -34,6 +34,8 @@ pg_copy_begin(struct db *db, const char *table, const char *const *columns,
     int r;
 
     r = pg_check_free(pg, table, err);
+    if (r == 0)
+        r = pg_begin_now(pg, err);
     if (r < 0)
         return r;
     buf_init(&text, 0);

@@ -110,29 +110,47 @@ drop_if_stale(struct pg_db *pg, const struct db_sql *sql, const PGresult *res)
     return true;
 }
 
+/* stmt NULL: unnamed. */
+static int
+send(struct pg_db *pg, const struct db_sql *sql, const struct pg_stmt *stmt,
+     const struct pg_params *params)
+{
+    const char *const *values = params->values;
+    Oid oids[UINT8_MAX];
+
+    if (stmt)
+        return PQsendQueryPrepared(pg->conn, stmt->name, params->count, values,
+                                   params->lens, params->formats, 0);
+    fill_oids(sql, oids);
+    return PQsendQueryParams(pg->conn, db_sql_text(sql, DB_PG), params->count, oids,
+                             values, params->lens, params->formats, 0);
+}
+
 /* One attempt. *ret_res is NULL when nothing could be sent. */
 static int
 run_once(struct pg_db *pg, const struct db_sql *sql, const struct pg_params *params,
          PGresult **ret_res, struct err *err)
 {
-    const char *const *values = params->values;
-    struct pg_stmt *stmt;
-    Oid oids[UINT8_MAX];
+    struct pg_stmt *stmt = NULL;
+    const char *begin;
+    int sent;
     int r;
 
     if (is_named(pg, sql)) {
         r = acquire(pg, sql, &stmt, err);
         if (r < 0)
             return r;
-        *ret_res = pg_collect(
-            pg, PQsendQueryPrepared(pg->conn, stmt->name, params->count, values,
-                                    params->lens, params->formats, 0));
+    }
+    if (!pg->begin) {
+        *ret_res = pg_collect(pg, send(pg, sql, stmt, params));
         return 0;
     }
-    fill_oids(sql, oids);
-    *ret_res = pg_collect(pg, PQsendQueryParams(pg->conn, db_sql_text(sql, DB_PG),
-                                                params->count, oids, values,
-                                                params->lens, params->formats, 0));
+    begin = pg->begin;
+    pg->begin = NULL;
+    sent = PQenterPipelineMode(pg->conn) &&
+           PQsendQueryParams(pg->conn, begin, 0, NULL, NULL, NULL, NULL, 0) &&
+           send(pg, sql, stmt, params) && PQpipelineSync(pg->conn);
+    *ret_res = pg_collect_pipeline(pg, sent);
     return 0;
 }
 
@@ -233,6 +251,8 @@ pg_script(struct db *db, const char *text, struct err *err)
     int r;
 
     r = pg_check_free(pg, "script", err);
+    if (r == 0)
+        r = pg_begin_now(pg, err);
     if (r < 0)
         return r;
     res = pg_run_text(pg, text);
@@ -340,6 +360,8 @@ query_stream(struct pg_db *pg, const struct db_sql *sql, const struct db_value *
 
     params.text = (struct buf){0}; /* the rest is filled as far as it is used */
     r = pg_check_free(pg, sql->name, err);
+    if (r == 0)
+        r = pg_begin_now(pg, err);
     if (r < 0)
         return r;
     r = pg_params_init(&params, sql->name, values, count, err);
@@ -422,6 +444,8 @@ pg_describe(struct db *db, const struct db_sql *sql, void **ret_cursor, struct e
     int r;
 
     r = pg_check_free(pg, sql->name, err);
+    if (r == 0)
+        r = pg_begin_now(pg, err);
     if (r == 0)
         r = describe_unnamed(pg, sql, &res, err);
     if (r < 0)

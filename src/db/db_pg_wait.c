@@ -101,6 +101,39 @@ pg_collect(struct pg_db *pg, int sent)
 }
 
 PGresult *
+pg_collect_pipeline(struct pg_db *pg, int sent)
+{
+    PGresult *last = NULL, *res;
+    bool synced = false;
+
+    if (sent != 1)
+        pg->base.usable = false; /* half of it may be on its way */
+    pg_wait_start(pg);
+    while (!synced && pg->base.usable && PQstatus(pg->conn) == CONNECTION_OK) {
+        ExecStatusType status;
+
+        res = pg_next_result(pg);
+        status = PQresultStatus(res);
+        if (!res)
+            continue; /* the end of one of them */
+        synced = status == PGRES_PIPELINE_SYNC;
+        /* The first failure is the cause of all behind it. */
+        if (synced || (last && PQresultStatus(last) == PGRES_FATAL_ERROR)) {
+            PQclear(res);
+        } else {
+            PQclear(last);
+            last = res;
+        }
+    }
+    if (synced && PQexitPipelineMode(pg->conn) != 1)
+        pg->base.usable = false;
+    if (pg->base.usable)
+        return last;
+    PQclear(last);
+    return NULL;
+}
+
+PGresult *
 pg_run_text(struct pg_db *pg, const char *text)
 {
     return pg_collect(pg, PQsendQuery(pg->conn, text));

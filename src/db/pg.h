@@ -17,6 +17,7 @@ struct pg_db {
     struct stmt_cache cache;   /* of struct pg_stmt; unused behind a pooler */
     unsigned long stmt_number; /* the last name given: "pawl_7" */
     struct pg_cursor *stream;  /* has the connection for itself */
+    const char *begin; /* BEGIN that goes with the next statement; NULL = none */
 
     /* Waiting (db_pg_wait.c). */
     int connect_ms;  /* how long the server may take to answer at all */
@@ -74,6 +75,8 @@ void pg_stream_stop(struct pg_db *pg);
  * was given up. The caller clears it. */
 PGresult *pg_collect(struct pg_db *pg, int sent);
 PGresult *pg_run_text(struct pg_db *pg, const char *text);
+/* The same for a pipeline up to its sync, which is left again. */
+PGresult *pg_collect_pipeline(struct pg_db *pg, int sent);
 /* The pieces of it, for streams: start, then one result after the other. */
 void pg_wait_start(struct pg_db *pg);
 PGresult *pg_next_result(struct pg_db *pg);
@@ -83,6 +86,9 @@ void pg_params_release(struct pg_params *params);
 int pg_params_init(struct pg_params *params, const char *what,
                    const struct db_value *values, size_t count,
                    struct err *err) must_check;
+
+/* Before what cannot go with a BEGIN in one round trip. */
+int pg_begin_now(struct pg_db *pg, struct err *err) must_check;
 
 /* Statements (db_pg_run.c). */
 int pg_exec(struct db *db, const struct db_sql *sql, const struct db_value *params,
