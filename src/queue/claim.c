@@ -102,26 +102,29 @@ pick_sqlite(struct db *db, struct call *call, struct span *spans, size_t *ret_co
     return r;
 }
 
+/* Numbers *ret_first and on, for count claims. */
 static int
-draw_token(struct db *db, struct claim *claim, struct err *err)
+draw_tokens(struct db *db, size_t count, int64_t *ret_first, int64_t *ret_now_us,
+            struct err *err)
 {
     scoped(db_rows_end) struct db_rows rows = {0};
     int r;
 
-    r = db_ask(db, store_sql(db, STMT_QUEUE_TOKEN_NEXT), &rows, err);
+    r = db_ask(db, store_sql(db, STMT_QUEUE_TOKENS_DRAW), &rows, err,
+               p_i64((int64_t)count));
     if (r == 0)
         r = db_next(&rows, err);
     if (r < 0)
         return r;
-    claim->token.number = db_i64(&rows, 0);
-    claim->claimed_at_us = db_i64(&rows, 1);
+    *ret_first = db_i64(&rows, 0) - (int64_t)count + 1;
+    *ret_now_us = db_i64(&rows, 1);
     return 0;
 }
 
 /* The first of the span's requests, at most left of them. */
 static int
 take_sqlite(struct db *db, struct call *call, const struct span *span, int64_t left,
-            struct err *err)
+            int64_t token, int64_t now_us, struct err *err)
 {
     struct claim *claim = claim_add(call, span->job);
     struct claim_row row = {
@@ -133,21 +136,17 @@ take_sqlite(struct db *db, struct call *call, const struct span *span, int64_t l
     if (claim->last_id - claim->first_id + 1 > left)
         claim->last_id = claim->first_id + left - 1;
     claim->priority = span->priority;
+    claim->token.number = token;
+    claim->claimed_at_us = now_us;
     r = db_run(db, store_sql(db, STMT_QUEUE_READY_DELETE), err, p_i64(span->first_id));
     if (r == 0)
         r = queue_ready_put(db, span, claim->last_id + 1, span->last_id, err);
-    if (r == 0)
-        r = draw_token(db, claim, err);
     if (r < 0)
         return r;
     row.token = claim->token;
     row.claimed_at_us = claim->claimed_at_us;
-    r = queue_claim_put(db, &row, claim->first_id, claim->last_id, err);
-    if (r < 0)
-        return r;
     call->cursor = (struct claim_cursor){true, span->priority, span->seq - 1};
-    return db_run(db, store_sql(db, STMT_QUEUE_REUSE_RELEASE), err,
-                  p_i64(claim->first_id), p_i64(claim->last_id));
+    return queue_claim_put(db, &row, claim->first_id, claim->last_id, err);
 }
 
 static int
@@ -155,15 +154,22 @@ claim_sqlite(struct db *db, struct call *call, struct err *err)
 {
     struct span *spans = arena_array(call->arena, struct span, (size_t)call->want->max);
     int64_t left = call->want->max;
+    int64_t token, now_us;
     size_t count;
     int r;
 
     r = pick_sqlite(db, call, spans, &count, err);
+    if (r < 0 || count == 0)
+        return r;
+    r = draw_tokens(db, count, &token, &now_us, err);
     for (size_t i = 0; i < count && left > 0 && r == 0; i++) {
-        r = take_sqlite(db, call, &spans[i], left, err);
+        r = take_sqlite(db, call, &spans[i], left, token + (int64_t)i, now_us, err);
         left -= spans[i].last_id - spans[i].first_id + 1;
     }
-    return r;
+    if (r < 0)
+        return r;
+    return db_run(db, store_sql(db, STMT_QUEUE_REUSE_RELEASE), err,
+                  p_text(call->want->worker), p_text(call->nonce));
 }
 
 static int

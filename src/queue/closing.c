@@ -92,6 +92,16 @@ release(struct db *db, const struct closing *closings, size_t count, struct err 
     return r;
 }
 
+static int
+close_one_pg(struct db *db, const struct closing *closing, struct err *err)
+{
+    struct db_value values[array_len(columns)];
+
+    values_of(closing, values);
+    return db_exec(db, store_sql(db, STMT_QUEUE_CLOSE_ONE), values, array_len(columns),
+                   err);
+}
+
 int
 queue_close_in(struct db *db, const struct closing *closings, size_t count,
                struct err *err)
@@ -107,6 +117,8 @@ queue_close_in(struct db *db, const struct closing *closings, size_t count,
                 (long long)closings[i].id, request_status_name(closings[i].from),
                 closings[i].outcome ? request_outcome_name(closings[i].outcome)
                                     : "NONE");
+    if (count == 1 && db_kind(db) == DB_PG)
+        return close_one_pg(db, closings, err);
     r = count <= FEW ? add_few(db, closings, count, err)
                      : add_many(db, closings, count, err);
     return r < 0 ? r : release(db, closings, count, err);

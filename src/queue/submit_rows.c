@@ -145,6 +145,17 @@ write_spans(struct submission *sub, struct err *err)
     return r < 0 ? r : queue_ready_enter(sub->db, spans, n_ready, err);
 }
 
+/* PostgreSQL: a single request that can be claimed at once. */
+static int
+enter_one_pg(struct submission *sub, const struct draft *draft, struct err *err)
+{
+    struct db_value values[array_len(columns)];
+
+    values_of(sub, draft, values);
+    return db_exec(sub->db, store_sql(sub->db, STMT_QUEUE_REQUEST_ENTER), values,
+                   array_len(columns), err);
+}
+
 /* Straight into claim; a reuse key would end with the claim, so it is not kept. */
 static int
 write_claim(struct submission *sub, struct submit_claimer *claimer, struct err *err)
@@ -178,13 +189,20 @@ int
 submit_write_rows(struct submission *sub, struct submit_claimer *claimer,
                   struct err *err)
 {
+    const struct draft *last = NULL;
     size_t n_new = 0;
     int r;
 
-    for (size_t i = 0; i < sub->count; i++)
-        n_new += sub->drafts[i].is_new;
+    for (size_t i = 0; i < sub->count; i++) {
+        if (!sub->drafts[i].is_new)
+            continue;
+        last = &sub->drafts[i];
+        n_new++;
+    }
     if (n_new == 0)
         return 0;
+    if (n_new == 1 && !claimer && !last->not_before_us && db_kind(sub->db) == DB_PG)
+        return enter_one_pg(sub, last, err);
     r = n_new <= FEW ? add_few(sub, err) : add_many(sub, err);
     if (r < 0)
         return r;

@@ -12,6 +12,22 @@ SELECT set_config('lock_timeout', $1, true);
 -- In the order given, so that two bulks cannot wait for each other.
 SELECT pg_advisory_xact_lock(hashtextextended(k, 0)) FROM unnest(CAST($1 AS text[])) k;
 
+-- name: queue_request_enter (id bigint, job text, given text, requester text,
+-- source text, lane text, priority bigint, estimate bigint, not_before bigint,
+-- expires_at bigint, retry_of bigint, first_try bigint, attempt bigint,
+-- restart_of bigint, restart bigint, max_calls bigint, next text, created_at bigint)
+-- queue_request_add and queue_ready_add_many for one request, in one round trip.
+WITH added AS (
+    INSERT INTO pawl.request (id, job, given, requester, source, lane, priority, estimate,
+        not_before, expires_at, retry_of, first_try, attempt, restart_of, restart,
+        max_calls, next, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
+        $18)
+)
+INSERT INTO pawl.ready (first_id, last_id, job, lane, priority, seq, ready_since,
+    expires_at)
+VALUES ($1, $1, $2, $6, $7, nextval('pawl.ready_seq'), pawl_now(), $10);
+
 -- name: queue_ready_add_many (firsts bigint[], lasts bigint[], jobs text[], lanes text[],
 -- priorities bigint[], expires bigint[])
 INSERT INTO pawl.ready (first_id, last_id, job, lane, priority, seq, ready_since,
@@ -113,6 +129,20 @@ WITH hit AS MATERIALIZED (
 DELETE FROM pawl.claim WHERE first_id = ANY (ARRAY(SELECT first_id FROM hit))
 RETURNING first_id, last_id, job, lane, worker, token, nonce, claimed_at,
     pawl_now() AS now;
+
+-- name: queue_close_one (id bigint, outcome text, worker text, token bigint,
+-- claimed_at bigint, finished_at bigint, detail text, execution_id bigint,
+-- result_path text, result_name text, result_type text, result_bytes bigint,
+-- result_rows bigint, result_sha256 text)
+-- queue_outcome_add and queue_release for one request, in one round trip.
+WITH added AS (
+    INSERT INTO pawl.outcome (id, outcome, worker, token, claimed_at, finished_at, detail,
+        execution_id, result_path, result_name, result_type, result_bytes, result_rows,
+        result_sha256)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+), f AS (DELETE FROM pawl.flag WHERE request_id = $1),
+   p AS (DELETE FROM pawl.progress WHERE request_id = $1)
+DELETE FROM pawl.active WHERE request_id = $1;
 
 -- name: queue_release (ids bigint[])
 -- A final request leaves nothing behind in the hot tables.

@@ -20,6 +20,11 @@ VALUES ($1, $2, $3, $4, $5, (SELECT value FROM pawl.counter WHERE name = 'ready_
 UPDATE pawl.counter SET value = value + 1 WHERE name = 'token'
 RETURNING value AS token, pawl_now() AS now;
 
+-- name: queue_tokens_draw (count bigint) -> (token bigint, now bigint)
+-- The last of them.
+UPDATE pawl.counter SET value = value + $1 WHERE name = 'token'
+RETURNING value AS token, pawl_now() AS now;
+
 -- name: queue_claim_pick (lane text, jobs text[], most bigint) -> (first_id bigint,
 -- last_id bigint, job text, lane text, priority bigint, seq bigint, ready_since bigint,
 -- expires_at bigint)
@@ -32,9 +37,12 @@ ORDER BY priority DESC, seq LIMIT $3;
 -- name: queue_ready_delete (first_id bigint)
 DELETE FROM pawl.ready WHERE first_id = $1;
 
--- name: queue_reuse_release (first_id bigint, last_id bigint)
--- A reuse key ends with the claim.
-DELETE FROM pawl.active WHERE request_id BETWEEN $1 AND $2 AND key LIKE 'req:%';
+-- name: queue_reuse_release (worker text, nonce text)
+-- A reuse key ends with the claim: those of the claims with this nonce.
+DELETE FROM pawl.active WHERE key IN (
+    SELECT a.key FROM pawl.claim c
+    JOIN pawl.active a ON a.request_id BETWEEN c.first_id AND c.last_id
+    WHERE c.worker = $1 AND c.nonce = $2 AND a.key LIKE 'req:%');
 
 -- name: queue_hold (id bigint, token bigint, nonce text) -> (first_id bigint)
 SELECT first_id FROM pawl.claim
