@@ -139,8 +139,9 @@ sql_open(struct reader *reader, const char *position, struct err *err)
     struct db *db = NULL;
     int r = reader->io->database(reader->io, name, IO_DB_READ, &db, err);
 
-    if (r == 0)
-        r = start_query(sql, db, err);
+    if (r < 0)
+        return r; /* names the database itself */
+    r = start_query(sql, db, err);
     if (r == 0)
         r = describe_columns(sql, err);
     if (r == 0 && position && reader->restart == READER_RESTART_POSITION)

@@ -113,8 +113,7 @@ step_checkpoint(void *arg, const struct step_checkpoint *cp, struct err *err)
         return STEP_LOST;
     }
     if (r < 0)
-        return err_prefix(err, "step %s, chunk %lld", run->step_name,
-                          (long long)checkpoint.point.chunk);
+        return err_prefix(err, "chunk %lld", (long long)checkpoint.point.chunk);
     run->chunk++;
     return 0;
 }

@@ -201,7 +201,7 @@ def test_B22_B23_another_workers_run_is_not_touched_though_the_host_is_the_same(
     assert second_worker.process.poll() is None
 
 
-def test_A26_a_clean_stop_leaves_nothing_running_and_what_waits_is_kept(fresh):
+def test_A18_A20_A26_a_clean_stop_leaves_nothing_running_and_what_waits_is_kept(fresh):
     fresh.up()
     running = [fresh.submit_id("slow", rows=3000, ms=20) for _ in range(4)]
     for request_id in running:
