@@ -90,6 +90,7 @@ int api_request_events(struct api *, struct http_request *, struct reply *,
                        struct err *);
 int api_request_result(struct api *, struct http_request *, struct reply *,
                        struct err *);
+int api_request_why(struct api *, struct http_request *, struct reply *, struct err *);
 int api_request_cancel(struct api *, struct http_request *, struct reply *,
                        struct err *);
 int api_request_stop(struct api *, struct http_request *, struct reply *, struct err *);

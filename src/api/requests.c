@@ -148,6 +148,19 @@ api_request_events(struct api *api, struct http_request *req, struct reply *repl
     return 0;
 }
 
+int
+api_request_why(struct api *api, struct http_request *req, struct reply *reply,
+                struct err *err)
+{
+    int64_t id = 0;
+    int r;
+
+    r = api_ask_query(req, NULL, 0, err);
+    if (r == 0)
+        r = api_ask_id(req, SEGMENT_NAME, &id, err);
+    return r < 0 ? r : service_why(api->options.service, id, &reply->answer, err);
+}
+
 static int
 act(struct api *api, struct http_request *req, struct reply *reply,
     int (*fn)(const struct service *, const struct caller *, int64_t, struct answer *,

@@ -24,6 +24,7 @@ static const struct route routes[] = {
     {"GET",  "/api/v1/requests/{}",              api_request_show,   0, "one request; wait=30s holds until it is final"},
     {"GET",  "/api/v1/requests/{}/events",       api_request_events, 0, "the same as a stream of events"},
     {"GET",  "/api/v1/requests/{}/result",       api_request_result, 0, "download the result; ranges, ETag"},
+    {"GET",  "/api/v1/requests/{}/why",          api_request_why,    0, "why it does not run yet, or how it ended"},
     {"POST", "/api/v1/requests/{}/cancel",       api_request_cancel, BODY_ONE, "cancel"},
     {"POST", "/api/v1/requests/{}/stop",         api_request_stop,   BODY_ONE, "stop at the next chunk boundary"},
     {"GET",  "/api/v1/executions/{}",            api_execution_show, 0, "one execution with its steps"},

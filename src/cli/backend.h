@@ -62,6 +62,8 @@ struct backend_kind {
                 json_t **ret_json, struct err *err);
     int (*job)(struct backend *backend, const char *job, json_t **ret_json,
                struct err *err);
+    int (*why)(struct backend *backend, int64_t request_id, json_t **ret_json,
+               struct err *err);
     int (*result)(struct backend *backend, int64_t request_id,
                   const struct backend_download *download, struct err *err);
     void (*free)(struct backend *backend);

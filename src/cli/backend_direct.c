@@ -259,6 +259,16 @@ direct_hold(struct backend *backend, const char *what, const char *name, bool pa
 }
 
 static int
+direct_why(struct backend *backend, int64_t request_id, json_t **ret_json,
+           struct err *err)
+{
+    scoped(answer_release) struct answer answer = answer_empty();
+    int r = service_why(&self_of(backend)->service, request_id, &answer, err);
+
+    return r < 0 ? r : parse(&answer, ret_json, err);
+}
+
+static int
 copy_pieces(int fd, const struct backend_download *download, struct err *err)
 {
     scoped(xfree_ptr) char *piece = xmalloc(PIECE_BYTES);
@@ -321,6 +331,7 @@ static const struct backend_kind kind = {
     .schedules = direct_schedules,
     .hold = direct_hold,
     .job = direct_job,
+    .why = direct_why,
     .result = direct_result,
     .free = direct_free,
 };

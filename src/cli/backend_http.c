@@ -263,6 +263,17 @@ http_hold(struct backend *backend, const char *what, const char *name, bool paus
 }
 
 static int
+http_why(struct backend *backend, int64_t request_id, json_t **ret_json,
+         struct err *err)
+{
+    char path[128];
+    struct ask ask = {.method = "GET", .path = path};
+
+    snprintf(path, sizeof(path), "/api/v1/requests/%" PRId64 "/why", request_id);
+    return ask_json(self_of(backend), &ask, ret_json, err);
+}
+
+static int
 on_progress(void *arg, int64_t done_bytes, int64_t total_bytes)
 {
     struct interrupt *interrupt = arg;
@@ -315,6 +326,7 @@ static const struct backend_kind kind = {
     .schedules = http_schedules,
     .hold = http_hold,
     .job = http_job,
+    .why = http_why,
     .result = http_result,
     .free = http_free,
 };

@@ -71,6 +71,7 @@ int verb_role(struct cli *cli, struct err *err);
 int verb_run(struct cli *cli, struct err *err);
 int verb_submit(struct cli *cli, struct err *err);
 int verb_show(struct cli *cli, struct err *err);
+int verb_why(struct cli *cli, struct err *err);
 int verb_watch(struct cli *cli, struct err *err);
 int verb_cancel(struct cli *cli, struct err *err);
 int verb_stop(struct cli *cli, struct err *err);

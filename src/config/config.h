@@ -109,8 +109,9 @@ struct config_job {
     const char *title;       /* the name when none is given */
     const char *description; /* "" when none */
     enum config_kind kind;
-    const char *lane;   /* where it goes if not routed by size */
-    int64_t large_over; /* estimate above this goes to lane "large"; -1 = no routing */
+    const char *lane; /* where it goes if not routed by size */
+    int64_t
+        large_over; /* an estimate of so many or more: lane "large"; -1 = no routing */
     struct config_estimate estimate;
     enum config_duplicates duplicates;
     int64_t reuse_window_us;

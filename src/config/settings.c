@@ -197,8 +197,8 @@ static const struct setting job_rows[] = {
              "`reuse_window`"},
     {"lane", SETTING_SECTION, 0, "normal", .read = section_lane,
      .shape = "name, or {large_over: number}",
-     .help = "a lane, or `{large_over: N}`: lane `large` for estimates above N, else "
-             "`normal` (or `{large_over: N, lane: NAME}`)"},
+     .help = "a lane, or `{large_over: N}`: lane `large` for estimates of N and more, "
+             "else `normal` (or `{large_over: N, lane: NAME}`)"},
     {"estimate", SETTING_SECTION, 0, .group = &estimate_settings, .read = section_estimate,
      .shape = "map", .help = "see [estimate](#jobsnameestimate)"},
     {"priority", SETTING_INTEGER, IN(config_job, priority), "0", -100, 100,

@@ -45,7 +45,7 @@ struct queue_job {
     enum queue_kind kind;
     enum queue_duplicates duplicates;
     const char *lane;   /* where it goes unless routed to "large" */
-    int64_t large_over; /* estimate above this: lane "large"; -1 = not routed */
+    int64_t large_over; /* estimate of so many or more: lane "large"; -1 = not routed */
     const char *estimate_database; /* NULL = no estimate */
     const char *estimate_sql;
     int64_t estimate_timeout_us;

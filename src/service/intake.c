@@ -120,7 +120,8 @@ json_text(struct arena *arena, const json_t *json)
     return arena_strndup(arena, buf_str(&buf), buf.len);
 }
 
-/* The lane by size: the estimate above the job's limit, or none in time, is large. */
+/* The lane by size: from the job's limit on it is `large`; an estimate that gave no
+ * answer in time decides nothing about the size, for which the job names a lane. */
 static int
 route(struct estimates *estimates, const struct intake *intake, const json_t *effective,
       struct submit_order *order, struct err *err)
@@ -138,7 +139,9 @@ route(struct estimates *estimates, const struct intake *intake, const json_t *ef
         return r;
     order->has_estimate = rows >= 0;
     order->estimate = rows;
-    if (job->large_over >= 0 && (rows < 0 || rows >= job->large_over))
+    if (rows < 0)
+        order->lane = job->estimate_otherwise;
+    else if (job->large_over >= 0 && rows >= job->large_over)
         order->lane = "large";
     return 0;
 }

@@ -42,8 +42,8 @@ enum intake_outcome {
 
 /*
  * Fill ret_order (its strings live in the arena and in the intake). An estimate
- * that gives no answer in its time counts as large and is no failure; one whose
- * SQL is wrong is (-ERR_DB, naming the job).
+ * that gives no answer in its time sends it to the lane `otherwise` and is no failure;
+ * one whose SQL is wrong is (-ERR_DB, naming the job).
  */
 int intake_order(struct estimates *estimates, const struct intake *intake,
                  struct arena *arena, struct submit_order *ret_order,

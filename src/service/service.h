@@ -77,6 +77,10 @@ int service_show(const struct service *service, int64_t request_id,
                  struct answer *ret_answer, bool *ret_final,
                  struct err *err) must_check;
 
+/* GET /requests/{id}/why: {requestId, status, reasons: [{code, text, …}]} */
+int service_why(const struct service *service, int64_t request_id,
+                struct answer *ret_answer, struct err *err) must_check;
+
 /* GET /requests */
 int service_list(const struct service *service, const struct list_filter *filter,
                  struct answer *ret_answer, struct err *err) must_check;

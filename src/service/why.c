@@ -1,0 +1,296 @@
+/*
+ * Why is it not running, or not finished? Each reason is a stored fact, named by
+ * a stable code, told in a sentence, with what to do where something can be done.
+ * The first reason is the one that holds it up; others follow if they hold too.
+ */
+#include "service/service.h"
+
+#include "base/arena.h"
+#include "base/civil.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "config/config.h"
+#include "liveness/worker_row.h"
+#include "queue/job.h"
+#include "queue/list.h"
+#include "queue/why.h"
+#include "service/catalog.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* What the live workers can do for one request. */
+struct offer {
+    int64_t live;
+    int64_t serve_lane; /* slots of its lane, on all live workers */
+    int64_t know_job;
+    int64_t slots_for_it; /* of those that serve the lane and have the job */
+    const char *missing_key;
+};
+
+static void
+reason(struct json_out *out, const char *code, const char *text)
+{
+    json_begin_object(out);
+    json_kv_str(out, "code", code);
+    json_kv_str(out, "text", text);
+    json_end_object(out);
+}
+
+static bool
+has_name(const char *json_array_text, const char *name)
+{
+    struct err ignored = {0};
+    scoped(json_drop) json_t *names = NULL;
+    const json_t *item;
+    size_t i;
+
+    if (!json_array_text || json_parse(json_array_text, strlen(json_array_text),
+                                       JSON_DEPTH_MAX, &names, &ignored) < 0)
+        return false;
+    json_array_foreach(names, i, item)
+    {
+        if (json_is_string(item) && strcmp(json_string_value(item), name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int64_t
+slots_of(const char *json_object_text, const char *lane)
+{
+    struct err ignored = {0};
+    scoped(json_drop) json_t *lanes = NULL;
+    int64_t slots = 0;
+
+    if (!json_object_text || json_parse(json_object_text, strlen(json_object_text),
+                                        JSON_DEPTH_MAX, &lanes, &ignored) < 0)
+        return 0;
+    return json_get_i64(lanes, lane, &slots, &ignored) < 0 ? 0 : slots;
+}
+
+static const char *
+key_nobody_holds(const struct queue_job *job, const struct worker_row *rows,
+                 size_t count)
+{
+    for (size_t k = 0; job && k < job->needs_key_count; k++) {
+        bool held = false;
+
+        for (size_t i = 0; i < count && !held; i++)
+            held = has_name(rows[i].keys, job->needs_keys[k]);
+        if (!held)
+            return job->needs_keys[k];
+    }
+    return NULL;
+}
+
+/* Only the rows of live workers stay, at the front. */
+static size_t
+keep_live(const struct service *service, struct worker_row *rows, size_t count,
+          int64_t now_us)
+{
+    size_t live = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (now_us - rows[i].beat_at_us < service->config->worker.dead_after_us)
+            rows[live++] = rows[i];
+    return live;
+}
+
+static int
+look_at_workers(const struct service *service, const struct request *request,
+                struct arena *arena, struct offer *offer, struct err *err)
+{
+    scoped(catalog_putp) struct catalog_state *jobs = catalog_get(service->catalog);
+    struct worker_row *rows = NULL;
+    int64_t now_us = 0;
+    size_t count = 0;
+    const char *key;
+    int r = worker_list(service->store, arena, &rows, &count, &now_us, err);
+
+    if (r < 0)
+        return r;
+    count = keep_live(service, rows, count, now_us);
+    for (size_t i = 0; i < count; i++) {
+        bool knows = has_name(rows[i].jobs, request->job);
+        int64_t slots = slots_of(rows[i].lanes, request->lane);
+
+        offer->live++;
+        offer->serve_lane += slots;
+        offer->know_job += knows;
+        offer->slots_for_it += knows ? slots : 0;
+    }
+    key = key_nobody_holds(catalog_job(jobs, request->job), rows, count);
+    offer->missing_key = key ? arena_strdup(arena, key) : NULL;
+    return 0;
+}
+
+static void
+put_worker_reasons(struct json_out *out, const struct request *request,
+                   const struct offer *offer, struct arena *arena)
+{
+    if (offer->live == 0)
+        reason(out, "NO_WORKER",
+               "No worker is alive; start one with `pawl worker` or `pawl serve`.");
+    else if (offer->missing_key)
+        reason(out, "KEY_MISSING",
+               arena_printf(arena,
+                            "No live worker holds the key %s, which the job needs; set "
+                            "it in the environment of a worker.",
+                            offer->missing_key));
+    else if (offer->know_job == 0)
+        reason(out, "JOB_UNKNOWN",
+               arena_printf(arena,
+                            "No live worker has the job %s in its configuration; give "
+                            "it to one.",
+                            request->job));
+    else if (offer->serve_lane == 0)
+        reason(out, "LANE_UNSERVED",
+               arena_printf(arena,
+                            "No live worker has slots in the lane %s; give it some in "
+                            "`lanes:`.",
+                            request->lane));
+    else if (offer->slots_for_it == 0)
+        reason(out, "JOB_NOT_IN_LANE",
+               arena_printf(arena,
+                            "No live worker that has the job %s serves the lane %s.",
+                            request->job, request->lane));
+}
+
+static void
+put_holders(struct json_out *out, const struct why_lane *lane)
+{
+    json_key(out, "holders");
+    json_begin_array(out);
+    for (size_t i = 0; i < lane->n_holders; i++) {
+        json_begin_object(out);
+        json_kv_i64(out, "requestId", lane->holders[i].first_id);
+        json_kv_i64(out, "lastRequestId", lane->holders[i].last_id);
+        json_kv_str(out, "job", lane->holders[i].job);
+        json_kv_str(out, "worker", lane->holders[i].worker);
+        json_end_object(out);
+    }
+    json_end_array(out);
+}
+
+static void
+put_lane_full(struct json_out *out, const struct request *request,
+              const struct offer *offer, const struct why_lane *lane,
+              struct arena *arena)
+{
+    bool full = offer->slots_for_it > 0 && lane->running >= offer->serve_lane;
+
+    if (!full && lane->ahead <= 0)
+        return;
+    json_begin_object(out);
+    json_kv_str(out, "code", full ? "LANE_FULL" : "IN_LINE");
+    json_kv_str(out, "text",
+                arena_printf(arena,
+                             "%" PRId64 " of %" PRId64
+                             " slots of the lane %s are in use; %" PRId64
+                             " requests are before this one.",
+                             lane->running, offer->serve_lane, request->lane,
+                             lane->ahead));
+    json_kv_i64(out, "slots", offer->serve_lane);
+    json_kv_i64(out, "running", lane->running);
+    json_kv_i64(out, "ahead", lane->ahead);
+    put_holders(out, lane);
+    json_end_object(out);
+}
+
+static int
+put_ready_reasons(const struct service *service, struct json_out *out,
+                  const struct request *request, struct arena *arena, struct err *err)
+{
+    struct why_lane lane = {0};
+    struct offer offer = {0};
+    int r = look_at_workers(service, request, arena, &offer, err);
+
+    if (r == 0)
+        r = queue_why_lane(service->store, request->id, request->lane, arena, &lane,
+                           err);
+    if (r < 0)
+        return r;
+    put_worker_reasons(out, request, &offer, arena);
+    put_lane_full(out, request, &offer, &lane, arena);
+    return 0;
+}
+
+static void
+put_later_reason(struct json_out *out, const struct request *request,
+                 struct arena *arena)
+{
+    const char *why = request->later_reason ? request->later_reason : "time";
+    char when[CIVIL_TEXT_SIZE] = "";
+
+    if (request->not_before_us)
+        civil_format_us(request->not_before_us, 0, when);
+    if (strcmp(why, "time") == 0 && request->retry_of)
+        reason(out, "RETRY_AT",
+               arena_printf(arena, "It is try %d of request %" PRId64 ", due at %s.",
+                            request->attempt, request->first_try, when));
+    else if (strcmp(why, "time") == 0)
+        reason(out, "NOT_BEFORE",
+               arena_printf(arena, "It was asked for not before %s.", when));
+    else if (strcmp(why, "paused") == 0)
+        reason(out, "PAUSED",
+               "Its job or lane is paused; `pawl resume` lets it go on.");
+    else if (strcmp(why, "after") == 0)
+        reason(out, "WAITS_FOR_OTHERS", "It waits until other requests are COMPLETED.");
+    else
+        reason(
+            out, "KEY_BUSY",
+            "Another submit of the same job is being decided; it follows by itself.");
+}
+
+static void
+put_running_reason(struct json_out *out, const struct request *request,
+                   struct arena *arena)
+{
+    reason(out, "RUNNING",
+           arena_printf(arena, "It runs on worker %s.", request->worker));
+    if (request->cancel_asked)
+        reason(out, "CANCEL_ASKED", "A cancel was asked: it ends at its next chunk.");
+    else if (request->stop_asked)
+        reason(out, "STOP_ASKED", "A stop was asked: it ends at its next chunk.");
+}
+
+int
+service_why(const struct service *service, int64_t request_id,
+            struct answer *ret_answer, struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct request request = {0};
+    struct json_out out;
+    int r = queue_get(service->store, request_id, &arena, &request, err);
+
+    if (r < 0)
+        return r;
+    ret_answer->status = 200;
+    ret_answer->request_id = request_id;
+    json_out_init(&out, &ret_answer->body);
+    json_begin_object(&out);
+    json_kv_i64(&out, "requestId", request_id);
+    json_kv_str(&out, "status", request_status_name(request.status));
+    json_key(&out, "reasons");
+    json_begin_array(&out);
+    switch (request.place) {
+    case PLACE_LATER:
+        put_later_reason(&out, &request, &arena);
+        break;
+    case PLACE_READY:
+        r = put_ready_reasons(service, &out, &request, &arena, err);
+        break;
+    case PLACE_CLAIM:
+        put_running_reason(&out, &request, &arena);
+        break;
+    case PLACE_OUTCOME:
+    case PLACE_COUNT:
+        reason(&out, request_outcome_name(request.outcome),
+               request.detail ? request.detail : "It is done.");
+        break;
+    }
+    json_end_array(&out);
+    json_end_object(&out);
+    return r < 0 ? r : 0;
+}
