@@ -62,6 +62,7 @@ add_execution(struct db *db, struct start *start, struct err *err)
         p_i64(order->token.number),
         p_text(execution_state_name(EXECUTION_STARTING)),
         p_text(order->params),
+        order->steps ? p_i64(order->steps) : p_null(),
     };
     int r;
 

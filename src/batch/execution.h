@@ -42,6 +42,7 @@ struct batch_start_order {
     struct claim_token token;
     const char *identity; /* canonical identifying parameters */
     const char *params;   /* effective parameters, JSON; never keys' values */
+    int64_t steps;        /* that the job has; 0 = not told */
 };
 
 struct batch_started {
@@ -140,11 +141,15 @@ struct execution {
     int64_t ended_at_us;
     int64_t last_updated_us;
     const char *message;
-    struct step_execution *steps; /* by ordinal */
+    int64_t planned;              /* steps of the job when it began; 0 = not known */
+    struct step_execution *steps; /* those begun, by ordinal */
     size_t n_steps;
 };
 
-/* -ERR_NOT_FOUND */
+/* -ERR_NOT_FOUND. of_request: the newest one of that request. */
+int batch_execution_of_request(struct store *store, int64_t request_id,
+                               struct arena *arena, struct execution *ret_execution,
+                               struct err *err) must_check;
 int batch_execution_get(struct store *store, int64_t execution_id, struct arena *arena,
                         struct execution *ret_execution, struct err *err) must_check;
 

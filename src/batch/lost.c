@@ -5,7 +5,10 @@
 #include "base/err.h"
 #include "batch/execution.h"
 #include "batch/move.h"
+#include "queue/finish.h"
+#include "queue/hold.h"
 #include "store/store.h"
+#include "store/wake.h"
 
 static int
 close_execution(struct db *db, struct lost_request *lost, const char *reason, void *arg,
@@ -32,6 +35,72 @@ close_execution(struct db *db, struct lost_request *lost, const char *reason, vo
         return 0;
     r = batch_move_steps(db, id, EXECUTION_FAILED, reason, err);
     return r < 0 ? r : batch_move_execution(db, id, EXECUTION_FAILED, reason, err);
+}
+
+int
+batch_close_lost_if(struct store *store, const char *worker, struct queue_gate gate,
+                    const char *reason, struct arena *arena,
+                    struct lost_request **ret_lost, size_t *ret_count, struct err *err)
+{
+    return queue_close_lost_if(store, worker, gate, reason, close_execution, NULL,
+                               arena, ret_lost, ret_count, err);
+}
+
+struct one {
+    struct lost_request *lost;
+    const char *reason;
+};
+
+static int
+cancel_asked(struct db *db, int64_t request_id, struct err *err)
+{
+    scoped(db_rows_end) struct db_rows rows = {0};
+    int r =
+        db_ask(db, store_sql(db, STMT_QUEUE_FLAGS_GET), &rows, err, p_i64(request_id));
+
+    if (r == 0)
+        r = db_next(&rows, err);
+    return r <= 0 ? r : db_i64(&rows, 1) == 1;
+}
+
+static int
+close_one_fn(struct db *db, void *arg, struct err *err)
+{
+    struct one *one = (struct one *)arg;
+    struct lost_request *lost = one->lost;
+    struct finish_order order = {
+        .request_id = lost->request_id, .token = lost->token, .detail = one->reason};
+    bool gone = false;
+    int r = queue_hold_alone_in(db, lost->request_id, &lost->token, err);
+
+    if (r <= 0)
+        return r < 0 ? r : BATCH_LOST;
+    r = cancel_asked(db, lost->request_id, err);
+    if (r < 0)
+        return r;
+    lost->outcome = r ? OUTCOME_CANCELLED : OUTCOME_WORKER_LOST;
+    r = close_execution(db, lost, one->reason, NULL, err);
+    order.outcome = lost->outcome;
+    order.execution_id = lost->execution_id;
+    if (r == 0)
+        r = queue_finish_in(db, &order, 1, &gone, err);
+    /* It was held a moment ago, in this transaction. */
+    if (r == 0 && gone)
+        return err_set(err, ERR_DB_CONFLICT, "request %lld: its claim went away",
+                       (long long)lost->request_id);
+    return r < 0 ? r : BATCH_OK;
+}
+
+int
+batch_close_one(struct store *store, struct lost_request *lost, const char *reason,
+                struct err *err)
+{
+    struct one one = {.lost = lost, .reason = reason};
+    int r = store_write(store, STORE_NORMAL, close_one_fn, &one, err);
+
+    if (r == BATCH_OK)
+        store_wake(store, WAKE_DONE | WAKE_READY);
+    return r;
 }
 
 int

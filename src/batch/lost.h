@@ -13,4 +13,18 @@ int batch_close_lost(struct store *store, const char *worker, const char *reason
                      struct arena *arena, struct lost_request **ret_lost,
                      size_t *ret_count, struct err *err) must_check;
 
+/* The same behind a gate. */
+int batch_close_lost_if(struct store *store, const char *worker, struct queue_gate gate,
+                        const char *reason, struct arena *arena,
+                        struct lost_request **ret_lost, size_t *ret_count,
+                        struct err *err) must_check;
+
+/*
+ * Close one request of a claim that nobody carries, execution and all, as above: only
+ * while it is RUNNING under this token. Fills outcome and execution_id of lost.
+ * BATCH_LOST: somebody else has closed it.
+ */
+int batch_close_one(struct store *store, struct lost_request *lost, const char *reason,
+                    struct err *err) must_check;
+
 #endif

@@ -7,6 +7,7 @@
 #define GROW 32
 
 struct get {
+    int64_t request_id; /* or 0: by execution_id */
     int64_t execution_id;
     struct arena *arena;
     struct execution execution;
@@ -46,6 +47,7 @@ read_execution(const struct db_rows *rows, struct arena *arena,
         .ended_at_us = db_i64(rows, 9),
         .last_updated_us = db_i64(rows, 10),
         .message = text(rows, 11, arena),
+        .planned = db_is_null(rows, 12) ? 0 : db_i64(rows, 12),
     };
     return read_state(rows, 6, &ret_execution->state, err);
 }
@@ -109,6 +111,23 @@ read_steps(struct db *db, struct get *get, struct err *err)
     return r;
 }
 
+/* The newest execution of the request, if the request is what was asked for. */
+static int
+find_id(struct db *db, struct get *get, struct err *err)
+{
+    const struct db_value id = p_i64(get->request_id);
+    int r;
+
+    if (!get->request_id)
+        return 0;
+    r = db_query_i64(db, store_sql(db, STMT_BATCH_EXECUTION_OF_REQUEST), &id, 1,
+                     &get->execution_id, err);
+    if (r == 0)
+        return err_set(err, ERR_NOT_FOUND, "request %lld has no execution",
+                       (long long)get->request_id);
+    return r < 0 ? r : 0;
+}
+
 static int
 get_fn(struct db *db, void *arg, struct err *err)
 {
@@ -117,7 +136,10 @@ get_fn(struct db *db, void *arg, struct err *err)
     scoped(db_rows_end) struct db_rows rows = {0};
     int r;
 
+    get->execution = (struct execution){0};
     r = db_begin(db, DB_READ, &tx, err);
+    if (r == 0)
+        r = find_id(db, get, err);
     if (r == 0)
         r = db_ask(db, store_sql(db, STMT_BATCH_EXECUTION_GET), &rows, err,
                    p_i64(get->execution_id));
@@ -140,6 +162,18 @@ batch_execution_get(struct store *store, int64_t execution_id, struct arena *are
                     struct execution *ret_execution, struct err *err)
 {
     struct get get = {.execution_id = execution_id, .arena = arena};
+    int r = store_read(store, get_fn, &get, err);
+
+    if (r == 0)
+        *ret_execution = get.execution;
+    return r;
+}
+
+int
+batch_execution_of_request(struct store *store, int64_t request_id, struct arena *arena,
+                           struct execution *ret_execution, struct err *err)
+{
+    struct get get = {.request_id = request_id, .arena = arena};
     int r = store_read(store, get_fn, &get, err);
 
     if (r == 0)

@@ -60,6 +60,7 @@ struct backend_kind {
     /* Pause or resume; what: "schedule". */
     int (*hold)(struct backend *backend, const char *what, const char *name, bool pause,
                 json_t **ret_json, struct err *err);
+    int (*workers)(struct backend *backend, json_t **ret_json, struct err *err);
     int (*job)(struct backend *backend, const char *job, json_t **ret_json,
                struct err *err);
     int (*why)(struct backend *backend, int64_t request_id, json_t **ret_json,

@@ -227,6 +227,15 @@ direct_jobs(struct backend *backend, json_t **ret_json, struct err *err)
 }
 
 static int
+direct_workers(struct backend *backend, json_t **ret_json, struct err *err)
+{
+    scoped(answer_release) struct answer answer = answer_empty();
+    int r = service_workers(&self_of(backend)->service, &answer, err);
+
+    return r < 0 ? r : parse(&answer, ret_json, err);
+}
+
+static int
 direct_job(struct backend *backend, const char *job, json_t **ret_json, struct err *err)
 {
     scoped(answer_release) struct answer answer = answer_empty();
@@ -330,6 +339,7 @@ static const struct backend_kind kind = {
     .jobs = direct_jobs,
     .schedules = direct_schedules,
     .hold = direct_hold,
+    .workers = direct_workers,
     .job = direct_job,
     .why = direct_why,
     .result = direct_result,

@@ -225,6 +225,14 @@ http_jobs(struct backend *backend, json_t **ret_json, struct err *err)
 }
 
 static int
+http_workers(struct backend *backend, json_t **ret_json, struct err *err)
+{
+    struct ask ask = {.method = "GET", .path = "/api/v1/workers"};
+
+    return ask_json(self_of(backend), &ask, ret_json, err);
+}
+
+static int
 http_job(struct backend *backend, const char *job, json_t **ret_json, struct err *err)
 {
     scoped(buf_release) struct buf path = {0};
@@ -325,6 +333,7 @@ static const struct backend_kind kind = {
     .jobs = http_jobs,
     .schedules = http_schedules,
     .hold = http_hold,
+    .workers = http_workers,
     .job = http_job,
     .why = http_why,
     .result = http_result,

@@ -80,6 +80,7 @@ int verb_jobs(struct cli *cli, struct err *err);
 int verb_schedules(struct cli *cli, struct err *err);
 int verb_pause(struct cli *cli, struct err *err);
 int verb_resume(struct cli *cli, struct err *err);
+int verb_workers(struct cli *cli, struct err *err);
 int verb_check(struct cli *cli, struct err *err);
 int verb_migrate(struct cli *cli, struct err *err);
 int verb_help(struct cli *cli, struct err *err);

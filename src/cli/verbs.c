@@ -38,6 +38,7 @@ static const struct verb table[] = {
      "prints the next ten times of each, and marks those that a change of clocks touches."},
     {"pause", "schedule NAME", 2, 2, "Fire no more until resumed; its times are recorded as skipped", NEED_BACKEND, ASKING, verb_pause, NULL},
     {"resume", "schedule NAME", 2, 2, "Fire again from now on", NEED_BACKEND, ASKING, verb_resume, NULL},
+    {"workers", "", 0, 0, "List the workers: what they serve, and whether they live", NEED_BACKEND, ASKING, verb_workers, NULL},
     {"check", "", 0, 0, "Check the configuration and print all that is wrong with it", NEED_NOTHING, BIT(CONFIG) | BIT(JSON) | BIT(CONNECT), verb_check, NULL},
     {"migrate", "", 0, 0, "Bring the schema of the store up to date", NEED_CONFIG, BIT(CONFIG) | BIT(JSON), verb_migrate, NULL},
     {"help", "[VERB]", 0, 1, "Print this, or the help of a verb", NEED_NOTHING, BIT(MARKDOWN), verb_help, NULL},

@@ -29,26 +29,59 @@ worker_register(struct store *store, const struct worker_row *row, struct err *e
 struct beat {
     const char *id;
     const char *in_use;
+    int64_t gap_us;
 };
 
 static int
 beat_fn(struct db *db, void *arg, struct err *err)
 {
-    const struct beat *beat = (const struct beat *)arg;
-    int r = db_run(db, store_sql(db, STMT_WORKER_BEAT), err, p_text(beat->in_use),
-                   p_text(beat->id));
+    struct beat *beat = (struct beat *)arg;
+    const struct db_value id = p_text(beat->id);
+    int r = db_query_i64(db, store_sql(db, STMT_WORKER_BEAT_AGE), &id, 1, &beat->gap_us,
+                         err);
 
+    if (r == 0)
+        return WORKER_BEAT_GONE;
+    if (r > 0)
+        r = db_run(db, store_sql(db, STMT_WORKER_BEAT), err, p_text(beat->in_use),
+                   p_text(beat->id));
     if (r < 0)
         return r;
     return db_changes(db) > 0 ? WORKER_BEAT_OK : WORKER_BEAT_GONE;
 }
 
 int
-worker_beat(struct store *store, const char *id, const char *in_use, struct err *err)
+worker_beat_gap(struct store *store, const char *id, const char *in_use,
+                int64_t *ret_gap_us, struct err *err)
 {
     struct beat beat = {.id = id, .in_use = in_use};
+    int r = store_write(store, STORE_BEAT, beat_fn, &beat, err);
 
-    return store_write(store, STORE_BEAT, beat_fn, &beat, err);
+    if (r == WORKER_BEAT_OK)
+        *ret_gap_us = beat.gap_us;
+    return r;
+}
+
+int
+worker_beat(struct store *store, const char *id, const char *in_use, struct err *err)
+{
+    int64_t gap_us = 0;
+
+    return worker_beat_gap(store, id, in_use, &gap_us, err);
+}
+
+int
+worker_bury_in(struct db *db, const char *id, int64_t dead_after_us, struct err *err)
+{
+    const struct db_value name = p_text(id);
+    int64_t there = 0;
+    int r =
+        db_run(db, store_sql(db, STMT_WORKER_BURY), err, name, p_i64(dead_after_us));
+
+    if (r < 0 || db_changes(db) > 0)
+        return r < 0 ? r : 1;
+    r = db_query_i64(db, store_sql(db, STMT_WORKER_THERE), &name, 1, &there, err);
+    return r < 0 ? r : there == 0;
 }
 
 struct name {

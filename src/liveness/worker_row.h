@@ -42,6 +42,11 @@ enum worker_beat_result {
 int worker_beat(struct store *store, const char *id, const char *in_use,
                 struct err *err) must_check;
 
+/* The same; ret_gap_us, written with WORKER_BEAT_OK: how long ago the beat before this
+ * one was by the store's clock. Negative when that clock was set back. */
+int worker_beat_gap(struct store *store, const char *id, const char *in_use,
+                    int64_t *ret_gap_us, struct err *err) must_check;
+
 /* A clean stop, or after what it held was closed. No row is fine. */
 int worker_remove(struct store *store, const char *id, struct err *err) must_check;
 
@@ -53,6 +58,15 @@ int worker_list(struct store *store, struct arena *arena, struct worker_row **re
 int worker_earlier_boots(struct store *store, const char *seat, const char *own_id,
                          struct arena *arena, const char ***ret_ids, size_t *ret_count,
                          struct err *err) must_check;
+
+struct db;
+
+/*
+ * Inside the transaction that closes what it held: take away the row of a worker that
+ * is dead still. 1: it was dead, or has no row; 0: it lives.
+ */
+int worker_bury_in(struct db *db, const char *id, int64_t dead_after_us,
+                   struct err *err) must_check;
 
 /* Ids of workers without a beat for dead_after_us by store time, and ids that
  * stand in claims but have no row at all. */

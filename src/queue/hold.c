@@ -10,9 +10,9 @@
 
 #define ROUNDS 50
 
-int
-queue_hold_in(struct db *db, int64_t request_id, const struct claim_token *token,
-              struct err *err)
+static int
+hold(struct db *db, enum stmt stmt, int64_t request_id, const struct claim_token *token,
+     struct err *err)
 {
     const struct db_value params[] = {p_i64(request_id), p_i64(token->number),
                                       p_text(token->nonce)};
@@ -20,7 +20,7 @@ queue_hold_in(struct db *db, int64_t request_id, const struct claim_token *token
     int r;
 
     for (int i = 0; i < ROUNDS; i++) {
-        r = db_query_i64(db, store_sql(db, STMT_QUEUE_HOLD), params, 3, &value, err);
+        r = db_query_i64(db, store_sql(db, stmt), params, 3, &value, err);
         if (r != 0)
             return r;
         r = db_query_i64(db, store_sql(db, STMT_QUEUE_HOLDS), params, 3, &value, err);
@@ -32,6 +32,20 @@ queue_hold_in(struct db *db, int64_t request_id, const struct claim_token *token
     return err_set(err, ERR_DB_CONFLICT,
                    "request %lld: its claim is being changed all the time",
                    (long long)request_id);
+}
+
+int
+queue_hold_in(struct db *db, int64_t request_id, const struct claim_token *token,
+              struct err *err)
+{
+    return hold(db, STMT_QUEUE_HOLD, request_id, token, err);
+}
+
+int
+queue_hold_alone_in(struct db *db, int64_t request_id, const struct claim_token *token,
+                    struct err *err)
+{
+    return hold(db, STMT_QUEUE_HOLD_ALONE, request_id, token, err);
 }
 
 int

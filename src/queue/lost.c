@@ -12,6 +12,7 @@
 
 struct call {
     const char *worker;
+    struct queue_gate gate;
     const char *reason;
     queue_lost_fn fn;
     void *fn_arg;
@@ -23,15 +24,15 @@ struct call {
     int64_t now_us;
 };
 
+/* The worker's claim rows: looked at, or taken. */
 static int
-take_rows(struct db *db, struct call *call, struct err *err)
+read_rows(struct db *db, enum stmt stmt, struct call *call, struct err *err)
 {
     scoped(db_rows_end) struct db_rows rows = {0};
     int r;
 
     call->n_rows = 0;
-    r = db_ask(db, store_sql(db, STMT_QUEUE_LOST_TAKE), &rows, err,
-               p_text(call->worker));
+    r = db_ask(db, store_sql(db, stmt), &rows, err, p_text(call->worker));
     if (r < 0)
         return r;
     while ((r = db_next(&rows, err)) > 0) {
@@ -58,21 +59,40 @@ take_rows(struct db *db, struct call *call, struct err *err)
     return r;
 }
 
-/* One entry per request of the row, WORKER_LOST unless a cancel had been asked. */
+static void
+make_list(struct call *call)
+{
+    size_t total = 0;
+
+    call->count = 0;
+    for (size_t i = 0; i < call->n_rows; i++)
+        total += (size_t)(call->rows[i].last_id - call->rows[i].first_id + 1);
+    call->list = arena_array(call->arena, struct lost_request, total + 1);
+}
+
+/* One entry per request of the row. */
+static void
+list_row(struct call *call, const struct claim_row *row, enum request_outcome outcome)
+{
+    for (int64_t id = row->first_id; id <= row->last_id; id++)
+        call->list[call->count++] = (struct lost_request){
+            .request_id = id,
+            .token = row->token,
+            .outcome = outcome,
+            .job = row->job,
+        };
+}
+
+/* WORKER_LOST unless a cancel had been asked. */
 static int
-list_row(struct db *db, struct call *call, const struct claim_row *row, struct err *err)
+list_lost(struct db *db, struct call *call, const struct claim_row *row,
+          struct err *err)
 {
     struct lost_request *list = &call->list[call->count];
     scoped(db_rows_end) struct db_rows rows = {0};
     int r;
 
-    for (int64_t id = row->first_id; id <= row->last_id; id++)
-        call->list[call->count++] = (struct lost_request){
-            .request_id = id,
-            .token = row->token,
-            .outcome = OUTCOME_WORKER_LOST,
-            .job = row->job,
-        };
+    list_row(call, row, OUTCOME_WORKER_LOST);
     r = db_ask(db, store_sql(db, STMT_QUEUE_CANCELS_BETWEEN), &rows, err,
                p_i64(row->first_id), p_i64(row->last_id));
     if (r < 0)
@@ -90,7 +110,7 @@ close_row(struct db *db, struct call *call, const struct claim_row *row,
     size_t n = (size_t)(row->last_id - row->first_id + 1);
     struct closing *closings = arena_array(&arena, struct closing, n);
     struct lost_request *lost = &call->list[call->count];
-    int r = list_row(db, call, row, err);
+    int r = list_lost(db, call, row, err);
 
     for (size_t i = 0; i < n && r == 0; i++) {
         if (call->fn)
@@ -114,26 +134,59 @@ static int
 lost_fn(struct db *db, void *arg, struct err *err)
 {
     struct call *call = (struct call *)arg;
-    size_t total = 0;
     int r;
 
     call->count = 0;
-    r = take_rows(db, call, err);
-    for (size_t i = 0; i < call->n_rows; i++)
-        total += (size_t)(call->rows[i].last_id - call->rows[i].first_id + 1);
-    call->list = arena_array(call->arena, struct lost_request, total + 1);
+    if (call->gate.fn) {
+        r = call->gate.fn(db, call->worker, call->gate.arg, err);
+        if (r <= 0)
+            return r;
+    }
+    r = read_rows(db, STMT_QUEUE_LOST_TAKE, call, err);
+    make_list(call);
     for (size_t i = 0; i < call->n_rows && r == 0; i++)
         r = close_row(db, call, &call->rows[i], err);
     return r;
 }
 
-int
-queue_close_lost(struct store *store, const char *worker, const char *reason,
-                 queue_lost_fn fn, void *arg, struct arena *arena,
-                 struct lost_request **ret_lost, size_t *ret_count, struct err *err)
+static int
+held_fn(struct db *db, void *arg, struct err *err)
 {
-    struct call call = {
-        .worker = worker, .reason = reason, .fn = fn, .fn_arg = arg, .arena = arena};
+    struct call *call = (struct call *)arg;
+    int r = read_rows(db, STMT_QUEUE_HELD_BY, call, err);
+
+    make_list(call);
+    for (size_t i = 0; i < call->n_rows && r == 0; i++)
+        list_row(call, &call->rows[i], OUTCOME_NONE);
+    return r;
+}
+
+int
+queue_held_by(struct store *store, const char *worker, struct arena *arena,
+              struct lost_request **ret_held, size_t *ret_count, struct err *err)
+{
+    struct call call = {.worker = worker, .arena = arena};
+    int r = store_read(store, held_fn, &call, err);
+
+    if (r < 0)
+        return r;
+    *ret_held = call.list;
+    *ret_count = call.count;
+    return 0;
+}
+
+int
+queue_close_lost_if(struct store *store, const char *worker, struct queue_gate gate,
+                    const char *reason, queue_lost_fn fn, void *arg,
+                    struct arena *arena, struct lost_request **ret_lost,
+                    size_t *ret_count, struct err *err)
+{
+    struct call call = {.worker = worker,
+                        .gate = gate,
+                        .reason = reason,
+                        .fn = fn,
+                        .fn_arg = arg,
+                        .arena = arena};
     int r = store_write(store, STORE_NORMAL, lost_fn, &call, err);
 
     if (r < 0)
@@ -143,4 +196,13 @@ queue_close_lost(struct store *store, const char *worker, const char *reason,
     if (call.count > 0)
         store_wake(store, WAKE_DONE);
     return 0;
+}
+
+int
+queue_close_lost(struct store *store, const char *worker, const char *reason,
+                 queue_lost_fn fn, void *arg, struct arena *arena,
+                 struct lost_request **ret_lost, size_t *ret_count, struct err *err)
+{
+    return queue_close_lost_if(store, worker, (struct queue_gate){0}, reason, fn, arg,
+                               arena, ret_lost, ret_count, err);
 }

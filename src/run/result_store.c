@@ -138,15 +138,15 @@ result_store_part(const struct result_store *results, int64_t request, const cha
 }
 
 static int
-hash_part(const char *path, struct result_file *file, struct err *err)
+hash_file(const char *path, struct result_file *file, struct err *err)
 {
     scoped(xfree_ptr) char *slice = xmalloc(HASH_SLICE);
-    scoped(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+    scoped(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     scoped(sha256_release) struct sha256 sha = {0};
     ssize_t n;
 
     if (fd < 0)
-        return err_errno(err, ERR_IO, errno, "cannot read the finished part %s", path);
+        return err_errno(err, ERR_IO, errno, "cannot read the finished file %s", path);
     sha256_init(&sha);
     file->bytes = 0;
     while ((n = read(fd, slice, HASH_SLICE)) > 0) {
@@ -155,7 +155,7 @@ hash_part(const char *path, struct result_file *file, struct err *err)
     }
     sha256_final_hex(&sha, file->sha256);
     if (n < 0)
-        return err_errno(err, ERR_IO, errno, "cannot read the finished part %s", path);
+        return err_errno(err, ERR_IO, errno, "cannot read the finished file %s", path);
     return fs_fsync(fd, path, err);
 }
 
@@ -174,7 +174,7 @@ result_store_publish(const struct result_store *results, const char *part_path,
         return err_set(err, ERR_INTERNAL, "result name %.100s cannot name a file",
                        name);
     snprintf(file.path, sizeof(file.path), "files/%" PRId64 "/%s", request, name);
-    r = hash_part(part_path, &file, err);
+    r = hash_file(part_path, &file, err);
     if (r < 0)
         return r;
     snprintf(target, sizeof(target), "files/%" PRId64, request);
@@ -206,6 +206,52 @@ is_result_path(const char *path)
     path += 6;
     digits = strspn(path, "0123456789");
     return digits > 0 && path[digits] == '/' && safe_name(path + digits + 1);
+}
+
+/* The only file in the folder of a request; false if there is none. */
+static bool
+only_name(const char *folder, char ret_name[256])
+{
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+    bool found = false;
+
+    while (dir && !found && (entry = readdir(dir)))
+        if (safe_name(entry->d_name)) {
+            snprintf(ret_name, 256, "%s", entry->d_name);
+            found = true;
+        }
+    if (dir)
+        closedir(dir);
+    return found;
+}
+
+int
+result_store_find(const struct result_store *results, int64_t request,
+                  char ret_name[256], struct result_file *ret_file, struct err *err)
+{
+    struct result_file file = {0};
+    char folder[PATH_MAX_LEN];
+    char path[PATH_MAX_LEN];
+    char name[256];
+    int r;
+
+    snprintf(path, sizeof(path), "files/%" PRId64, request);
+    r = join(folder, sizeof(folder), err, results->folder, path);
+    if (r < 0)
+        return r;
+    if (!only_name(folder, name))
+        return err_set(err, ERR_NOT_FOUND, "request %" PRId64 " has published nothing",
+                       request);
+    snprintf(file.path, sizeof(file.path), "files/%" PRId64 "/%s", request, name);
+    r = join(path, sizeof(path), err, results->folder, file.path);
+    if (r == 0)
+        r = hash_file(path, &file, err);
+    if (r < 0)
+        return r;
+    memcpy(ret_name, name, sizeof(name));
+    *ret_file = file;
+    return 0;
 }
 
 int

@@ -47,6 +47,12 @@ int result_store_publish(const struct result_store *results, const char *part_pa
                          int64_t request, const char *name,
                          struct result_file *ret_file, struct err *err) must_check;
 
+/* What a request published, hashed anew; its NAME goes to ret_name. -ERR_NOT_FOUND:
+ * nothing. */
+int result_store_find(const struct result_store *results, int64_t request,
+                      char ret_name[256], struct result_file *ret_file,
+                      struct err *err) must_check;
+
 /*
  * Open a result for reading. -ERR_GONE: it is no longer there. A file that is
  * not bytes long is damaged: -ERR_IO says so and nothing is served.

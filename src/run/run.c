@@ -86,6 +86,7 @@ run_ask(struct run *run, enum run_wish wish)
 void
 run_cut(struct run *run)
 {
+    atomic_store(&run->cut, true);
     run_databases_cut(run);
 }
 
@@ -162,6 +163,7 @@ start_execution(struct run *run, struct err *err)
         .one_alive = run->job->duplicates == CONFIG_DUPLICATES_REFUSE,
         .request_id = run->request_id,
         .token = run->token,
+        .steps = (int64_t)json_array_size(run->job->steps),
     };
     struct batch_started started = {0};
     int r;
@@ -330,14 +332,6 @@ publish(struct run *run, struct end *end)
     };
 }
 
-static enum execution_state
-execution_end(enum request_outcome outcome)
-{
-    if (outcome == OUTCOME_COMPLETED)
-        return EXECUTION_COMPLETED;
-    return outcome == OUTCOME_STOPPED ? EXECUTION_STOPPED : EXECUTION_FAILED;
-}
-
 static void
 record(struct run *run, struct end *end, struct run_report *report)
 {
@@ -360,8 +354,8 @@ record(struct run *run, struct end *end, struct run_report *report)
                  "the claim was lost: another worker has closed it");
         return;
     }
-    r = run_record(run, execution_end(end->outcome), order.detail, &order, &err);
-    report->recorded = r == 0;
+    r = run_record(run, &order, &report->kept, &err);
+    report->recorded = r == BATCH_OK;
     if (r < 0)
         snprintf(report->detail, sizeof(report->detail), "%s", err.text);
     if (r == BATCH_LOST) {
@@ -372,14 +366,15 @@ record(struct run *run, struct end *end, struct run_report *report)
     store_wake(run->env->store, WAKE_DONE);
 }
 
-/* A result that was published but belongs to no recorded outcome must not stay.
- * When the store never answered it may be recorded: then it stays. */
+/* A result that was published but belongs to no recorded outcome must not stay. When
+ * the store never answered it may be recorded yet: then it stays; and where the claim
+ * was lost, whoever closed it may have found our work whole. */
 static void
 tidy(struct run *run, const struct end *end, const struct run_report *report)
 {
     result_store_drop_parts(run->env->results, run->request_id, run->token.number);
     if (end->result.known && !report->recorded && run_wish(run) == RUN_LOST)
-        result_store_drop_files(run->env->results, run->request_id);
+        run_discard_files(run->env, run->request_id);
     if (run->temp_folder)
         fs_remove_tree_quietly(run->temp_folder);
 }

@@ -14,9 +14,15 @@
 struct clock;
 struct config;
 struct err;
+struct finish_order;
 struct result_store;
 struct run;
 struct store;
+
+/* Keep an outcome that the store does not take now, so that it outlives the process.
+ * Called on the run's thread. */
+typedef int (*run_keep_fn)(void *arg, const struct finish_order *order,
+                           struct err *err);
 
 /* What all runs of a process share; read-only, outlives them. */
 struct run_env {
@@ -28,6 +34,8 @@ struct run_env {
     const char *temp_folder; /* private folders of runs are made in it */
     int64_t record_retry_us; /* how long the recording of an outcome is tried */
     int64_t progress_gap_us; /* at least this between two progress writes */
+    run_keep_fn keep;        /* NULL: an outcome is only tried again */
+    void *keep_arg;
 };
 
 /* What somebody wants of a run. Only ever rises: a cancel beats a stop. */
@@ -42,6 +50,7 @@ enum run_wish {
 struct run_report {
     enum request_outcome outcome;
     bool recorded; /* false: the claim was lost, or the store stayed away */
+    bool kept;     /* was given to env->keep: not recorded at once, perhaps later */
     int64_t rows;  /* of the result, -1 none */
     int64_t took_us;
     char detail[512]; /* what was recorded, or why nothing could be */
@@ -57,11 +66,34 @@ const char *run_job(const struct run *run);
 /* Any thread. From RUN_TIMEOUT upward a statement that is under way is cut off. */
 void run_ask(struct run *run, enum run_wish wish);
 
-/* Any thread. Cut off the statement that is under way, whatever the wish: the time
- * for a clean stop is over. */
+/* Any thread. Cut off the statement that is under way, whatever the wish, and do not
+ * wait for the store: the time for a clean stop is over. */
 void run_cut(struct run *run);
 
 /* Do it all. Blocks until the end is recorded or given up. */
 void run_carry_out(struct run *run, struct run_report *ret_report);
+
+/* --- recording, also for those who find an outcome or a run that nobody carries --- */
+
+/* Record an outcome, its execution with it: BATCH_OK, BATCH_LOST (somebody else has
+ * closed the request), or < 0. */
+int run_record_once(struct store *store, const struct finish_order *order,
+                    struct err *err) must_check;
+
+/* Was it only that the store did not answer, so that another try may go well? */
+bool run_record_later(int r);
+
+enum run_whole { RUN_NOT_WHOLE = 0, RUN_WHOLE = 1 };
+
+/*
+ * Did the run of this claim do all its work, and end before it could say so? If every
+ * step is COMPLETED and the result published, it is recorded as COMPLETED (RUN_WHOLE).
+ * Judges by the store and the results folder only; whoever judges first wins.
+ */
+int run_record_whole(const struct run_env *env, int64_t request_id,
+                     struct claim_token token, struct err *err) must_check;
+
+/* Remove what a run published, unless the request is COMPLETED or nobody knows. */
+void run_discard_files(const struct run_env *env, int64_t request_id);
 
 #endif

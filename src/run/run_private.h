@@ -32,6 +32,7 @@ struct run {
     char job_name[QUEUE_NAME_MAX + 1];
     struct claim_token token;
     _Atomic int wish; /* enum run_wish */
+    atomic_bool cut;  /* the time for waiting is over */
 
     /* Connections of this run; the lock lets run_ask cut them off while open. */
     pthread_mutex_t lock;
@@ -67,9 +68,9 @@ int run_database(struct run *run, const char *name, enum io_db_use use,
 void run_databases_cut(struct run *run); /* any thread */
 void run_databases_close(struct run *run);
 
-/* Record the end, trying again while the store is away, for env->record_retry_us.
- * BATCH_LOST: somebody else has closed the request. */
-int run_record(struct run *run, enum execution_state state, const char *message,
-               const struct finish_order *order, struct err *err) must_check;
+/* Record the end. While the store is away: keep it (*ret_kept), and try again for
+ * env->record_retry_us. BATCH_LOST: somebody else has closed the request. */
+int run_record(struct run *run, const struct finish_order *order, bool *ret_kept,
+               struct err *err) must_check;
 
 #endif

@@ -1,7 +1,8 @@
 /*
  * Recording: how the run ended is decided already; here it only has to reach the
- * store. While the store is away it is tried again, with growing pauses, so that
- * finished work is not repeated because a write failed.
+ * store. While the store is away the outcome is kept where it outlives us, and tried
+ * again with growing pauses, so that finished work is not repeated because a write
+ * failed.
  */
 #include "run/run_private.h"
 
@@ -12,11 +13,11 @@
 
 #include <time.h>
 
-static bool
-worth_another_try(int r)
+bool
+run_record_later(int r)
 {
     return r == -ERR_STORE || r == -ERR_STORE_BUSY || r == -ERR_COMMIT_UNKNOWN ||
-           r == -ERR_DB_CONFLICT || r == -ERR_TIMEOUT;
+           r == -ERR_DB_CONFLICT || r == -ERR_TIMEOUT || r == -ERR_DISK_FULL;
 }
 
 static void
@@ -27,19 +28,46 @@ pause_ms(int64_t ms)
     nanosleep(&ts, NULL);
 }
 
+static enum execution_state
+execution_end(enum request_outcome outcome)
+{
+    if (outcome == OUTCOME_COMPLETED)
+        return EXECUTION_COMPLETED;
+    return outcome == OUTCOME_STOPPED ? EXECUTION_STOPPED : EXECUTION_FAILED;
+}
+
 int
-run_record(struct run *run, enum execution_state state, const char *message,
-           const struct finish_order *order, struct err *err)
+run_record_once(struct store *store, const struct finish_order *order, struct err *err)
+{
+    return batch_finish(store, order->execution_id, execution_end(order->outcome),
+                        order->detail, order, err);
+}
+
+static bool
+keep(struct run *run, const struct finish_order *order)
+{
+    struct err ignored = {0}; /* the sweep judges then; the report says why it failed */
+
+    return run->env->keep && run->env->keep(run->env->keep_arg, order, &ignored) == 0;
+}
+
+int
+run_record(struct run *run, const struct finish_order *order, bool *ret_kept,
+           struct err *err)
 {
     const struct clock *clock = run->env->clock;
     int64_t give_up_us = clock_mono_us(clock) + run->env->record_retry_us;
-    struct backoff backoff = {.base_ms = 100, .max_ms = 5000, .jitter = 0.5};
+    struct backoff backoff = {.base_ms = 100, .max_ms = 2000, .jitter = 0.5};
+    bool kept = false;
     int r;
 
     for (;;) {
-        r = batch_finish(run->env->store, run->execution_id, state, message, order,
-                         err);
-        if (r >= 0 || !worth_another_try(r) || clock_mono_us(clock) >= give_up_us)
+        r = run_record_once(run->env->store, order, err);
+        if (r < 0 && run_record_later(r) && !kept)
+            kept = keep(run, order);
+        *ret_kept = kept;
+        if (r >= 0 || !run_record_later(r) || atomic_load(&run->cut) ||
+            clock_mono_us(clock) >= give_up_us)
             return r;
         pause_ms(backoff_next_ms(&backoff));
         err_clear(err);

@@ -13,10 +13,10 @@ SELECT CAST($1 AS text),
 RETURNING id, number;
 
 -- name: batch_execution_add (instance_id bigint, job text, request_id bigint,
--- token bigint, state text, params text) -> (id bigint)
-INSERT INTO pawl.execution (instance_id, job, request_id, token, state, params, started_at,
-    last_updated)
-VALUES ($1, $2, $3, $4, $5, $6, pawl_now(), pawl_now())
+-- token bigint, state text, params text, planned bigint) -> (id bigint)
+INSERT INTO pawl.execution (instance_id, job, request_id, token, state, params, planned,
+    started_at, last_updated)
+VALUES ($1, $2, $3, $4, $5, $6, $7, pawl_now(), pawl_now())
 RETURNING id;
 
 -- name: batch_execution_move (to_state text, ended bigint, message text, id bigint,
@@ -62,9 +62,9 @@ SELECT id, state FROM pawl.execution WHERE request_id = $1 ORDER BY id DESC LIMI
 
 -- name: batch_execution_get (id bigint) -> (id bigint, instance_id bigint, number bigint,
 -- job text, request_id bigint, token bigint, state text, params text, started_at bigint,
--- ended_at bigint, last_updated bigint, exit_message text)
+-- ended_at bigint, last_updated bigint, exit_message text, planned bigint)
 SELECT e.id, e.instance_id, i.number, e.job, e.request_id, e.token, e.state, e.params,
-    e.started_at, e.ended_at, e.last_updated, e.exit_message
+    e.started_at, e.ended_at, e.last_updated, e.exit_message, e.planned
 FROM pawl.execution e JOIN pawl.instance i ON i.id = e.instance_id WHERE e.id = $1;
 
 -- name: batch_steps_get (execution_id bigint) -> (id bigint, name text, ordinal bigint,

@@ -99,6 +99,15 @@ SELECT m.first_id, m.last_id, m.job, CAST(t.priority AS bigint) AS priority, t.s
 FROM mine m JOIN taken t ON t.first_id = m.first_id
 ORDER BY t.priority DESC, t.seq, t.first_id;
 
+-- name: queue_take_over (to_lane text, from_lane text, jobs text[], older_than bigint,
+-- most bigint)
+UPDATE pawl.ready SET lane = $1 WHERE first_id = ANY (ARRAY(
+    SELECT first_id FROM pawl.ready
+    WHERE lane = $2 AND job = ANY (CAST($3 AS text[]))
+      AND ready_since < pawl_now() - CAST($4 AS bigint)
+      AND (expires_at IS NULL OR expires_at > pawl_now())
+    ORDER BY priority DESC, seq LIMIT $5 FOR UPDATE SKIP LOCKED));
+
 -- name: queue_hold (id bigint, token bigint, nonce text) -> (first_id bigint)
 -- As queue_holds, and nobody can close it before this transaction ends.
 SELECT first_id FROM pawl.claim
@@ -106,6 +115,13 @@ WHERE first_id = (SELECT c.first_id FROM pawl.claim c WHERE c.first_id <= $1
                   ORDER BY c.first_id DESC LIMIT 1)
   AND last_id >= $1 AND token = $2 AND nonce = $3
 FOR KEY SHARE;
+
+-- name: queue_hold_alone (id bigint, token bigint, nonce text) -> (first_id bigint)
+SELECT first_id FROM pawl.claim
+WHERE first_id = (SELECT c.first_id FROM pawl.claim c WHERE c.first_id <= $1
+                  ORDER BY c.first_id DESC LIMIT 1)
+  AND last_id >= $1 AND token = $2 AND nonce = $3
+FOR UPDATE;
 
 -- name: queue_running_hold (id bigint) -> (first_id bigint)
 SELECT first_id FROM pawl.claim

@@ -97,6 +97,18 @@ WHERE first_id = (SELECT c.first_id FROM pawl.claim c WHERE c.first_id <= $1
                   ORDER BY c.first_id DESC LIMIT 1)
   AND last_id >= $1 AND token = $2 AND nonce = $3;
 
+-- --- takeover ---
+
+-- name: queue_ready_lanes () -> (lane text)
+-- Lanes that hold ready rows, each found by one step in the index.
+WITH RECURSIVE found (lane) AS (
+    SELECT first.lane FROM (SELECT y.lane FROM pawl.ready y ORDER BY y.lane LIMIT 1) first
+    UNION ALL
+    SELECT (SELECT y.lane FROM pawl.ready y WHERE y.lane > f.lane ORDER BY y.lane LIMIT 1)
+    FROM found f WHERE f.lane IS NOT NULL
+)
+SELECT lane FROM found WHERE lane IS NOT NULL ORDER BY lane;
+
 -- --- finish ---
 
 -- name: queue_outcome_add (id bigint, outcome text, worker text, token bigint,
@@ -110,6 +122,11 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14);
 
 -- name: queue_outcome_get (id bigint) -> (outcome text, token bigint)
 SELECT outcome, token FROM pawl.outcome WHERE id = $1;
+
+-- name: queue_held_by (worker text) -> (first_id bigint, last_id bigint, job text,
+-- lane text, token bigint, nonce text, claimed_at bigint, now bigint)
+SELECT first_id, last_id, job, lane, token, nonce, claimed_at, pawl_now() AS now
+FROM pawl.claim WHERE worker = $1 ORDER BY first_id;
 
 -- name: queue_lost_take (worker text) -> (first_id bigint, last_id bigint, job text,
 -- lane text, token bigint, nonce text, claimed_at bigint, now bigint)

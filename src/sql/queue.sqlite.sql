@@ -34,6 +34,15 @@ WHERE lane = $1 AND job IN (SELECT value FROM json_each($2))
   AND (expires_at IS NULL OR expires_at > pawl_now())
 ORDER BY priority DESC, seq LIMIT $3;
 
+-- name: queue_take_over (to_lane text, from_lane text, jobs text[], older_than bigint,
+-- most bigint)
+UPDATE pawl.ready SET lane = $1 WHERE first_id IN (
+    SELECT first_id FROM pawl.ready
+    WHERE lane = $2 AND job IN (SELECT value FROM json_each($3))
+      AND ready_since < pawl_now() - $4
+      AND (expires_at IS NULL OR expires_at > pawl_now())
+    ORDER BY priority DESC, seq LIMIT $5);
+
 -- name: queue_ready_delete (first_id bigint)
 DELETE FROM pawl.ready WHERE first_id = $1;
 
@@ -45,6 +54,12 @@ DELETE FROM pawl.active WHERE key IN (
     WHERE c.worker = $1 AND c.nonce = $2 AND a.key LIKE 'req:%');
 
 -- name: queue_hold (id bigint, token bigint, nonce text) -> (first_id bigint)
+SELECT first_id FROM pawl.claim
+WHERE first_id = (SELECT c.first_id FROM pawl.claim c WHERE c.first_id <= $1
+                  ORDER BY c.first_id DESC LIMIT 1)
+  AND last_id >= $1 AND token = $2 AND nonce = $3;
+
+-- name: queue_hold_alone (id bigint, token bigint, nonce text) -> (first_id bigint)
 SELECT first_id FROM pawl.claim
 WHERE first_id = (SELECT c.first_id FROM pawl.claim c WHERE c.first_id <= $1
                   ORDER BY c.first_id DESC LIMIT 1)

@@ -9,6 +9,16 @@ VALUES ($1, $2, $3, $4, $5, pawl_now(), pawl_now(), $6, $7, $8, $9, $10);
 -- name: worker_beat (in_use text, id text)
 UPDATE pawl.worker SET beat_at = pawl_now(), in_use = $1 WHERE id = $2;
 
+-- name: worker_beat_age (id text) -> (age bigint)
+SELECT pawl_now() - beat_at AS age FROM pawl.worker WHERE id = $1;
+
+-- name: worker_bury (id text, dead_after bigint)
+-- Only while it is dead; a beat that came meanwhile keeps it.
+DELETE FROM pawl.worker WHERE id = $1 AND beat_at < pawl_now() - CAST($2 AS bigint);
+
+-- name: worker_there (id text) -> (there bigint)
+SELECT count(*) AS there FROM pawl.worker WHERE id = $1;
+
 -- name: worker_remove (id text)
 DELETE FROM pawl.worker WHERE id = $1;
 

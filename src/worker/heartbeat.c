@@ -41,12 +41,22 @@ wait_for_beat(struct worker *worker, struct arena *arena, const char **ret_in_us
     return !ended;
 }
 
+/* Who may judge others by their beats: only one whose own arrive without a gap. */
 static void
-say_gone(struct worker *worker)
+note_beat(struct worker *worker, int r, int64_t gap_us)
 {
+    int64_t longest_us = worker->options.config->worker.dead_after_us / 2;
+    bool whole = r == WORKER_BEAT_OK && gap_us >= 0 && gap_us <= longest_us;
+
     pthread_mutex_lock(&worker->lock);
-    worker->gone = true;
-    pthread_cond_signal(&worker->wake);
+    if (r == WORKER_BEAT_GONE) {
+        worker->gone = true;
+        pthread_cond_signal(&worker->wake);
+    }
+    if (r != WORKER_BEAT_OK)
+        worker->link_since_us = 0;
+    else if (!whole || !worker->link_since_us)
+        worker->link_since_us = worker_now_us(worker);
     pthread_mutex_unlock(&worker->lock);
 }
 
@@ -60,10 +70,11 @@ worker_heart(void *arg)
 
     while (wait_for_beat(worker, &arena, &in_use)) {
         struct err err = {0};
-        int r = worker_beat(worker->options.store, worker->id, in_use, &err);
+        int64_t gap_us = 0;
+        int r =
+            worker_beat_gap(worker->options.store, worker->id, in_use, &gap_us, &err);
 
-        if (r == WORKER_BEAT_GONE)
-            say_gone(worker);
+        note_beat(worker, r, gap_us);
         if (r < 0 && !missed)
             log_line(worker->options.log, LOG_WARN,
                      "heartbeat missed; it is tried again at each beat",

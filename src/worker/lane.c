@@ -25,6 +25,7 @@ hold(struct worker *worker, int lane, const struct claim *claim, int64_t request
 
     slot->run = run_new(&worker->env, request_id, claim->job, claim->token);
     slot->request_id = request_id;
+    slot->token = claim->token.number;
     slot->lane = lane;
     if (job && job->timeout_us)
         slot->deadline_us = worker_now_us(worker) + job->timeout_us;

@@ -23,6 +23,7 @@ struct slot {
     struct run *run;
     struct run_report report;
     int64_t request_id;
+    int64_t token;
     int64_t deadline_us; /* monotonic; 0 = none */
     int lane;            /* index into the worker's lanes */
 };

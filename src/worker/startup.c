@@ -1,7 +1,9 @@
 /*
- * Coming and leaving. Who holds the seat's lock knows that every earlier boot of
- * this seat is dead: what they held is closed at once, and only that; the work
- * of other seats is not ours to judge here.
+ * Coming and leaving. Who holds the lock of a seat's state folder knows that the
+ * earlier boots of this folder are dead: what they held is closed at once, and only
+ * that; the work of other seats is not ours to judge here. A configured seat may have
+ * been given to two machines by mistake, each with a folder of its own: the other's
+ * silence must show first that it is dead.
  */
 #include "worker/worker_private.h"
 
@@ -10,18 +12,19 @@
 #include "base/fsio.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "batch/lost.h"
+#include "base/strs.h"
 #include "config/config.h"
 #include "liveness/worker_row.h"
-#include "run/result_store.h"
 #include "store/store.h"
-#include "store/wake.h"
+#include "worker/spool.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
+#define BOOT_ID_FILE    "/proc/sys/kernel/random/boot_id"
+#define SILENCE_LOOK_US (200 * US_PER_MS)
 
 const char *
 worker_lanes_json(struct worker *worker, bool in_use, struct arena *arena)
@@ -92,28 +95,88 @@ choose_jobs_and_lanes(struct worker *worker)
 
 /* --- earlier boots --- */
 
-static int
-close_boot(struct worker *worker, const char *id, struct arena *arena, struct err *err)
+/* Written before we announce ourselves: the id of the last boot of this folder. */
+static const char *
+boot_file(struct worker *worker, struct arena *arena)
 {
-    struct lost_request *lost = NULL;
-    size_t count = 0;
-    int r;
+    return arena_printf(arena, "%s/seat.boot", worker->options.config->state);
+}
 
-    r = batch_close_lost(worker->options.store, id,
-                         "The worker ended while this ran (killed, or the machine went "
-                         "down). Ask for it again.",
-                         arena, &lost, &count, err);
-    if (r < 0)
-        return r;
-    for (size_t i = 0; i < count; i++) {
-        result_store_drop_parts(worker->options.results, lost[i].request_id,
-                                lost[i].token.number);
-        log_line(worker->options.log, LOG_WARN, "closed a request of an earlier boot",
-                 log_i64("request", lost[i].request_id), log_str("job", lost[i].job),
-                 log_str("outcome", request_outcome_name(lost[i].outcome)),
-                 log_str("worker", id));
+static bool
+is_of_this_folder(struct worker *worker, const char *id)
+{
+    scoped(arena_release) struct arena arena = {0};
+    scoped(buf_release) struct buf last = {0};
+    struct err ignored = {0};
+
+    if (!worker->options.config->worker.seat)
+        return true; /* the seat's name itself comes from the folder */
+    buf_init(&last, WORKER_ID_MAX);
+    return fs_read_file(boot_file(worker, &arena), WORKER_ID_MAX, &last, &ignored) ==
+               0 &&
+           str_eq(buf_str(&last), id);
+}
+
+/* A row as it stands now: 1, or 0 when there is none. */
+static int
+look_at_row(struct worker *worker, const char *id, int64_t *ret_beat_at_us,
+            int64_t *ret_silence_us, struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct worker_row *rows = NULL;
+    int64_t now_us = 0;
+    size_t count = 0;
+    int r = worker_list(worker->options.store, &arena, &rows, &count, &now_us, err);
+
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        if (!str_eq(rows[i].id, id))
+            continue;
+        *ret_beat_at_us = rows[i].beat_at_us;
+        *ret_silence_us = now_us - rows[i].beat_at_us;
+        return 1;
     }
-    return worker_remove(worker->options.store, id, err);
+    return r;
+}
+
+/* Another folder has our seat's name: a beat of it, and it is taken. One beat that
+ * does not come shows that it is dead. */
+static int
+await_silence(struct worker *worker, const char *id, struct err *err)
+{
+    const struct config *config = worker->options.config;
+    const struct timespec pause = {.tv_nsec = SILENCE_LOOK_US * 1000};
+    int64_t enough_us = config->worker.heartbeat_us + config->worker.heartbeat_us / 2;
+    int64_t first_us = 0;
+    int64_t silence_us = 0;
+    int64_t beat_at_us;
+    int r = look_at_row(worker, id, &first_us, &silence_us, err);
+
+    beat_at_us = first_us;
+    while (r == 1 && beat_at_us == first_us && silence_us < enough_us) {
+        nanosleep(&pause, NULL);
+        r = look_at_row(worker, id, &beat_at_us, &silence_us, err);
+    }
+    if (r == 1 && beat_at_us != first_us)
+        return err_set(err, ERR_STORE_HELD,
+                       "seat taken: worker %s beats at worker.seat %s with a state "
+                       "folder of its own; give this worker another seat",
+                       id, worker->seat.id);
+    return r < 0 ? r : 0;
+}
+
+static int
+close_boot(struct worker *worker, const char *id, struct err *err)
+{
+    int r = 0;
+
+    if (!is_of_this_folder(worker, id))
+        r = await_silence(worker, id, err);
+    if (r == 0)
+        r = worker_close_held_by(worker, id, (struct queue_gate){0},
+                                 "The worker ended while this ran (killed, or the "
+                                 "machine went down). Ask for it again.",
+                                 err);
+    return r < 0 ? r : worker_remove(worker->options.store, id, err);
 }
 
 static int
@@ -125,12 +188,15 @@ clean_seat(struct worker *worker, struct err *err)
     int r;
 
     fs_remove_tree_quietly(worker->env.temp_folder);
-    r = worker_earlier_boots(worker->options.store, worker->seat.id, worker->id, &arena,
-                             &ids, &count, err);
+    r = worker_replay(worker, err); /* what the earlier boots could not record */
+    if (r == 0)
+        r = worker_earlier_boots(worker->options.store, worker->seat.id, worker->id,
+                                 &arena, &ids, &count, err);
     for (size_t i = 0; r == 0 && i < count; i++)
-        r = close_boot(worker, ids[i], &arena, err);
-    if (r == 0 && count > 0)
-        store_wake(worker->options.store, WAKE_DONE | WAKE_READY);
+        r = close_boot(worker, ids[i], err);
+    if (r == 0)
+        r = fs_replace_file(boot_file(worker, &arena), worker->id, strlen(worker->id),
+                            0600, err);
     return r;
 }
 
@@ -184,6 +250,10 @@ worker_startup(struct worker *worker, struct err *err)
     if (r == 0)
         r = worker_id_make(worker->id, sizeof(worker->id), err);
     if (r == 0)
+        r = spool_open(arena_printf(&worker->arena, "%s/spool", config->state),
+                       &worker->spool, err);
+    worker->env.keep_arg = worker->spool;
+    if (r == 0)
         r = clean_seat(worker, err);
     if (r == 0)
         r = worker_announce(worker, err);
@@ -195,6 +265,14 @@ worker_leave(struct worker *worker)
 {
     struct err err = {0};
 
+    /* Without a row others would close at once what our next start can record. */
+    if (spool_count(worker->spool) > 0) {
+        log_line(worker->options.log, LOG_WARN,
+                 "leaving with outcomes that wait for the store; they are recorded at "
+                 "the next start of this seat",
+                 log_i64("requests", (int64_t)spool_count(worker->spool)));
+        return;
+    }
     if (worker_remove(worker->options.store, worker->id, &err) < 0)
         log_line(worker->options.log, LOG_WARN,
                  "could not take this worker's row away; it is removed at the next "

@@ -13,12 +13,13 @@
 #include "queue/progress.h"
 #include "store/store.h"
 #include "store/wake.h"
+#include "worker/spool.h"
 
 #include <stdlib.h>
 #include <time.h>
 
 #define PAUSE_FIRST_MS   100
-#define PAUSE_LONGEST_MS 5000
+#define PAUSE_LONGEST_MS 2000
 #define PROGRESS_GAP_US  (250 * US_PER_MS)
 #define CUT_GRACE_US     (10 * US_PER_S)
 
@@ -81,11 +82,23 @@ log_end(struct worker *worker, const struct slot *slot)
                                      report->outcome == OUTCOME_STOPPED);
 
     log_line(worker->options.log, well ? LOG_INFO : LOG_WARN,
-             report->recorded ? "request over" : "request over, not recorded by us",
+             report->recorded ? "request over"
+             : report->kept   ? "request over; its outcome waits for the store"
+                              : "request over, not recorded by us",
              log_i64("request", slot->request_id), log_str("job", run_job(slot->run)),
              log_str("outcome", request_outcome_name(report->outcome)),
              log_i64("rows", report->rows), log_i64("ms", report->took_us / US_PER_MS),
              log_str("detail", report->detail));
+}
+
+/* An outcome that was kept while the store was away is recorded by now, or waits. */
+static void
+settle_kept(struct worker *worker, const struct slot *slot)
+{
+    if (slot->report.kept && slot->report.recorded)
+        spool_drop(worker->spool, slot->request_id, slot->token);
+    else if (slot->report.kept)
+        worker->reap_at_us = worker_now_us(worker);
 }
 
 static void
@@ -98,6 +111,7 @@ take_back_done(struct worker *worker)
 
         node = node->next;
         log_end(worker, slot);
+        settle_kept(worker, slot);
         list_remove(&slot->held);
         worker->n_held--;
         pthread_mutex_lock(&worker->lock);
@@ -221,6 +235,8 @@ look_for_work(struct worker *worker, unsigned woken, struct err *err)
     bool scan = is_due(worker->scan_at_us, now_us);
     int r = 0;
 
+    if (is_due(worker->reap_at_us, now_us))
+        worker_reap(worker);
     if (scan || woken & WAKE_READY)
         for (size_t i = 0; i < worker->n_lanes; i++) {
             worker->lanes[i].empty = false;
@@ -251,6 +267,7 @@ note_store(struct worker *worker, int r, const struct err *err)
         if (worker->pause_ms > PAUSE_LONGEST_MS)
             worker->pause_ms = PAUSE_LONGEST_MS;
         worker->scan_at_us = worker_now_us(worker) + worker->pause_ms * US_PER_MS;
+        worker->due_at_us = 0; /* the scan learns it anew */
         return;
     }
     if (worker->store_away)
@@ -340,14 +357,20 @@ worker_loop(void *arg)
         if (news.stopping)
             until_us = earliest(until_us, worker->drain_until_us);
         else
-            until_us =
-                earliest(until_us, earliest(worker->due_at_us, worker->scan_at_us));
+            until_us = earliest(earliest(until_us, worker->reap_at_us),
+                                earliest(worker->due_at_us, worker->scan_at_us));
         wait_for_news(worker, until_us);
     }
     return NULL;
 }
 
 /* --- life --- */
+
+static int
+keep_outcome(void *arg, const struct finish_order *order, struct err *err)
+{
+    return spool_put(arg, order, err);
+}
 
 int
 worker_new(const struct worker_options *options, struct worker **ret_worker,
@@ -367,6 +390,7 @@ worker_new(const struct worker_options *options, struct worker **ret_worker,
         .worker = worker->id,
         .record_retry_us = options->config->worker.record_retry_us,
         .progress_gap_us = PROGRESS_GAP_US,
+        .keep = keep_outcome, /* in the spool, once it is open */
     };
     list_init(&worker->held);
     pthread_mutex_init(&worker->lock, NULL);
@@ -400,7 +424,8 @@ worker_start(struct worker *worker, struct err *err)
 {
     int r;
 
-    worker->scan_at_us = worker_now_us(worker);
+    worker->scan_at_us = worker->reap_at_us = worker_now_us(worker);
+    worker->link_since_us = worker_now_us(worker); /* we have just written our row */
     worker->subscription = store_subscribe(
         worker->options.store, WAKE_READY | WAKE_FLAG, on_store_wake, worker);
     r = pthread_create(&worker->heart, NULL, worker_heart, worker);
@@ -465,6 +490,7 @@ worker_free(struct worker *worker)
     if (!worker)
         return;
     slots_free(worker->slots);
+    spool_free(worker->spool);
     seat_release(&worker->seat);
     arena_release(&worker->arena);
     pthread_cond_destroy(&worker->wake);

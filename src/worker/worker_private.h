@@ -1,6 +1,7 @@
 /*
  * Inside of struct worker, for the files of this room only: worker.c (the loop),
- * lane.c (claiming), startup.c (seat, cleaning, announcing), heartbeat.c.
+ * lane.c (claiming), reaper.c (repairs), startup.c (seat, cleaning, announcing),
+ * heartbeat.c.
  * What the loop thread owns alone and what is shared under the lock stand apart.
  */
 #ifndef WORKER_WORKER_PRIVATE_H
@@ -11,6 +12,7 @@
 #include "base/list.h"
 #include "liveness/seat.h"
 #include "queue/claim.h"
+#include "queue/lost.h"
 #include "run/run.h"
 #include "worker/slot.h"
 #include "worker/worker.h"
@@ -47,10 +49,14 @@ struct worker {
     struct slots *slots;
     struct list held; /* struct slot.held */
     size_t n_held;
-    int64_t due_at_us;  /* monotonic: next promotion or expiry; 0 = none waits */
-    int64_t scan_at_us; /* monotonic: next safety scan */
-    bool store_away;    /* said in the log already */
-    int64_t pause_ms;   /* the store is away: wait so long before the next try */
+    struct spool *spool;
+    int64_t due_at_us;    /* monotonic: next promotion or expiry; 0 = none waits */
+    int64_t scan_at_us;   /* monotonic: next safety scan */
+    int64_t reap_at_us;   /* monotonic: next repairs */
+    int64_t ranges_at_us; /* monotonic: next time that ranges of ids are opened */
+    bool repairs_failed;  /* said in the log already */
+    bool store_away;      /* said in the log already */
+    int64_t pause_ms;     /* the store is away: wait so long before the next try */
     int64_t drain_until_us;
     bool cut;
 
@@ -62,8 +68,9 @@ struct worker {
     bool done_waiting;        /* a slot has come back */
     bool stopping;
     bool hurry;
-    bool gone;  /* somebody declared us dead */
-    bool ended; /* the loop is over: the heart may stop */
+    bool gone;             /* somebody declared us dead */
+    bool ended;            /* the loop is over: the heart may stop */
+    int64_t link_since_us; /* monotonic: our beats arrive without a gap since; 0: not */
 };
 
 int worker_startup(struct worker *worker, struct err *err) must_check;
@@ -71,6 +78,17 @@ void worker_leave(struct worker *worker);
 
 /* Put our row into the store: at the start, and again if it was removed. */
 int worker_announce(struct worker *worker, struct err *err) must_check;
+
+/* Record what waits in the spool. */
+int worker_replay(struct worker *worker, struct err *err) must_check;
+
+/* Close what that worker holds, if gate says so: COMPLETED where all work was done,
+ * else WORKER_LOST or CANCELLED. */
+int worker_close_held_by(struct worker *worker, const char *id, struct queue_gate gate,
+                         const char *reason, struct err *err) must_check;
+
+/* All repairs; sets reap_at_us. What fails is tried again. */
+void worker_reap(struct worker *worker);
 
 /* Claim for every lane that has free slots and may have work. */
 int worker_claim(struct worker *worker, struct err *err) must_check;

@@ -31,7 +31,7 @@ test_a_new_database_gets_the_schema_and_an_identity(struct harness *h)
     assert_int_equal(before, 0);
     assert_true(now > 0);
     assert_int_equal(strlen(store_id(h->store)), 32);
-    assert_int_equal(harness_i64(h, "SELECT count(*) FROM pawl.migration"), now);
+    assert_int_equal(harness_i64(h, "SELECT max(number) FROM pawl.migration"), now);
 }
 
 static void
@@ -120,7 +120,8 @@ test_many_who_migrate_at_once_do_it_once(struct harness *h)
     for (size_t i = 0; i < array_len(openings); i++)
         store_close(openings[i].store);
     assert_int_equal(
-        harness_i64(h, "SELECT count(*) - max(number) FROM pawl.migration"), 0);
+        harness_i64(h, "SELECT count(*) - count(DISTINCT number) FROM pawl.migration"),
+        0);
 }
 
 static void
