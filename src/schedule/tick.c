@@ -28,7 +28,8 @@
 #include <time.h>
 
 #define LOOK_US      (10 * US_PER_MINUTE) /* at the schedules, whatever happens */
-#define PAUSE_MIN_US (1 * US_PER_S)       /* after a failure, then doubled */
+#define SLEEP_MIN_US (1 * US_PER_MS) /* the store's clock may lag behind the sleep */
+#define PAUSE_MIN_US (1 * US_PER_S)  /* after a failure, then doubled */
 #define PAUSE_MAX_US (30 * US_PER_S)
 #define NOT_OURS_US  (20 * US_PER_MS)
 #define FRESH_FOR_US LOOK_US
@@ -361,7 +362,7 @@ scheduler_main(void *arg)
         if (pause_us > PAUSE_MAX_US)
             pause_us = PAUSE_MAX_US;
         wait_us = pause_us;
-    } while (sleep_for(scheduler, wait_us));
+    } while (sleep_for(scheduler, wait_us < SLEEP_MIN_US ? SLEEP_MIN_US : wait_us));
     return NULL;
 }
 
