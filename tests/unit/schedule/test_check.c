@@ -53,10 +53,10 @@ test_bad_rules_and_zones_are_told_all_at_once_with_line_and_column(void **state)
         unsigned column;
         const char *says;
     } expected[] = {
-        {4, 23, "schedules.a.cron: the hour must be 0 to 23"},
-        {5, 27, "schedules.b.cron: the weekday must be 0 to 7"},
-        {6, 35, "schedules.c.zone: there is no time zone Europe/Berln"},
-        {8, 11, "schedules.d.cron: @dayly is not known: did you mean @daily"},
+        {4, 24, "schedules.a.cron: the hour must be 0 to 23"},
+        {5, 29, "schedules.b.cron: the weekday must be 0 to 7"},
+        {6, 37, "schedules.c.zone: there is no time zone Europe/Berln"},
+        {8, 12, "schedules.d.cron: @dayly is not known: did you mean @daily"},
     };
     scoped(config_errors_release) struct config_errors errors = {0};
 
