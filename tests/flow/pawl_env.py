@@ -36,7 +36,7 @@ PAWL = os.environ.get("PAWL_BIN") or str(
     pathlib.Path(os.environ.get("PAWL_BUILD_ROOT", ROOT / "build")) / "src/pawl")
 FULL = bool(os.environ.get("PAWL_FULL"))
 SITES = []  # those alive: conftest prints their logs when a test fails
-STOP_SECONDS = 60
+STOP_SECONDS = 25  # nothing here has chunks of more than a second
 
 
 def wait_for(condition, what, seconds=30.0, every=0.02):

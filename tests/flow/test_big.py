@@ -34,7 +34,7 @@ JOBS = """\
 """
 
 # id, integers, decimals with two and four places, dates, Korean texts.
-ROW = ("{n} AS id, {n} % 1000 - 500 AS small, {n} * 7919 AS big, {two} AS price, "
+ROW = ("{n} AS id, {n} % 1000 - 500 AS small, cast({n} AS bigint) * 987654 AS big, {two} AS price, "
        "{four} AS ratio, {day1} AS born, {day2} AS until, "
        "'김' || {n} || '님' AS name, '서울특별시 ' || ({n} % 25) || '구' AS city, "
        "CASE WHEN {n} % 7 = 0 THEN NULL ELSE '비고, \"' || {n} || '\"' END AS note")
@@ -64,7 +64,7 @@ def expected_rows():
     first, last = datetime.date(1970, 1, 1), datetime.date(2030, 12, 31)
     for n in range(1, ROWS + 1):
         cents, parts = n * 37 % 1000000, n * 13 % 1000000
-        yield [str(n), str(n % 1000 - 500), str(n * 7919), plain(cents, 2),
+        yield [str(n), str(n % 1000 - 500), str(n * 987654), plain(cents, 2),
                plain(parts, 4), str(first + datetime.timedelta(n % 20000)),
                str(last - datetime.timedelta(n % 3000)), f"김{n}님",
                f"서울특별시 {n % 25}구", "" if n % 7 == 0 else f'비고, "{n}"']
