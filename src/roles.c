@@ -34,6 +34,8 @@
 #include <unistd.h>
 
 #define API_DRAIN_MS 5000
+/* Clients of an api whose store is away are to be told so soon. */
+#define API_STORE_WAIT_MS 2000
 
 struct house {
     enum role role;
@@ -95,6 +97,7 @@ open_store(struct house *house, struct err *err)
         .role = role_names[house->role],
         .statement_timeout_ms = (int)(config->store.statement_timeout_us / US_PER_MS),
         .app_name = "pawl",
+        .wait_ms = house->role == ROLE_API ? API_STORE_WAIT_MS : 0,
     };
     int r;
 

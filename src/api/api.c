@@ -42,23 +42,6 @@ check_media_type(const struct http_request *req, const struct route *route,
 }
 
 static void
-on_head(void *arg, struct http_request *req)
-{
-    const struct route *route;
-    struct api *api = arg;
-    struct err err = {0};
-
-    route = api_route_find(req, &err);
-    if (!route || api_ask_origin(req, &err) < 0 ||
-        check_media_type(req, route, &err) < 0) {
-        api_respond_problem(api, req, NULL, &err);
-        return;
-    }
-    http_request_set_user(req, (void *)(uintptr_t)route);
-    http_request_set_body_max(req, route->body_max ? route->body_max : 1);
-}
-
-static void
 on_request(void *arg, struct http_request *req)
 {
     const struct route *route = http_request_user(req);
@@ -76,6 +59,26 @@ on_request(void *arg, struct http_request *req)
         buf_release(&reply.answer.body);
     else
         api_respond(api, req, &reply);
+}
+
+static void
+on_head(void *arg, struct http_request *req)
+{
+    const struct route *route;
+    struct api *api = arg;
+    struct err err = {0};
+
+    route = api_route_find(req, &err);
+    if (!route || api_ask_origin(req, &err) < 0 ||
+        check_media_type(req, route, &err) < 0) {
+        api_respond_problem(api, req, NULL, &err);
+        return;
+    }
+    http_request_set_user(req, (void *)(uintptr_t)route);
+    http_request_set_body_max(req, route->body_max ? route->body_max : 1);
+    /* Never behind handlers that wait for a store that is away. */
+    if (route->handle == api_livez)
+        on_request(api, req);
 }
 
 /* --- life --- */

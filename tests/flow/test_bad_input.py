@@ -7,6 +7,7 @@ import socket
 import struct
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import flow_jobs as jobs
@@ -130,8 +131,17 @@ def test_A26_a_store_that_vanishes_and_comes_back_gets_every_end_recorded(cluste
         assert (answer.status, answer.json["code"]) == (503, "STORE_UNAVAILABLE"), answer
         assert answer.headers["Retry-After"]
         assert "postgres" not in answer.json["detail"].lower()
-        assert site.call("GET", "/livez").status == 200
+        # However many wait for the store: it is told soon, and the process lives.
+        with ThreadPoolExecutor(8) as pool:
+            crowd = [pool.submit(site.post, "quick") for _ in range(8)]
+            begin = time.monotonic()
+            assert site.call("GET", "/livez").status == 200
+            assert time.monotonic() - begin < 1
+            assert {one.result().status for one in crowd} == {503}
+        assert time.monotonic() - begin < 15
+        begin = time.monotonic()
         assert site.call("GET", "/readyz").status == 503
+        assert time.monotonic() - begin < 5
         wait_for(lambda: "cannot claim" in worker.log()
                  or "store" in worker.log().lower(), "the worker tells of it")
         assert api.process.poll() is None and worker.process.poll() is None
