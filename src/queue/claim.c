@@ -238,6 +238,30 @@ queue_claim(struct store *store, const struct claim_want *want, struct arena *ar
     return 0;
 }
 
+static int
+left_fn(struct db *db, void *arg, struct err *err)
+{
+    const struct claim_want *want = (const struct claim_want *)arg;
+    const struct db_value params[] = {p_text(want->lane),
+                                      p_text_array(want->jobs, want->n_jobs)};
+    int64_t there = 0;
+    int r;
+
+    r = db_query_i64(db, store_sql(db, STMT_QUEUE_READY_LEFT), params,
+                     array_len(params), &there, err);
+    return r < 0 ? r : there != 0;
+}
+
+int
+queue_claim_left(struct store *store, const struct claim_want *want, struct err *err)
+{
+    struct claim_want copy = *want;
+
+    if (store_kind(store) == DB_SQLITE || want->n_jobs == 0)
+        return 0;
+    return store_read(store, left_fn, &copy, err);
+}
+
 /* --- what a claimed request is --- */
 
 struct load {

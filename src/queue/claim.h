@@ -48,6 +48,15 @@ int queue_claim(struct store *store, const struct claim_want *want, struct arena
                 struct claim *ret_claims, size_t *ret_count,
                 struct err *err) must_check;
 
+/*
+ * After a sweep that took less than want->max: 1 when something is ready in the lane
+ * all the same. On PostgreSQL a claim passes by rows that the claim of another worker
+ * holds at that moment, also those that the other does not take in the end, and no
+ * wake-up follows. 0 nothing is there. On SQLite always 0.
+ */
+int queue_claim_left(struct store *store, const struct claim_want *want,
+                     struct err *err) must_check;
+
 /* The written-once part of requests first_id..last_id, in order of id; what
  * stands in hot tables is not filled. ret_requests has room for all of them. */
 int queue_load(struct store *store, int64_t first_id, int64_t last_id,

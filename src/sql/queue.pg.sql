@@ -108,6 +108,12 @@ UPDATE pawl.ready SET lane = $1 WHERE first_id = ANY (ARRAY(
       AND (expires_at IS NULL OR expires_at > pawl_now())
     ORDER BY priority DESC, seq LIMIT $5 FOR UPDATE SKIP LOCKED));
 
+-- name: queue_ready_left (lane text, jobs text[]) -> (there bigint)
+SELECT CAST(count(*) AS bigint) AS there FROM (
+    SELECT 1 FROM pawl.ready
+    WHERE lane = $1 AND job = ANY (CAST($2 AS text[]))
+      AND (expires_at IS NULL OR expires_at > pawl_now()) LIMIT 1) r;
+
 -- name: queue_hold (id bigint, token bigint, nonce text) -> (first_id bigint)
 -- As queue_holds, and nobody can close it before this transaction ends.
 SELECT first_id FROM pawl.claim

@@ -214,10 +214,6 @@ move_due(struct worker *worker, struct err *err)
         return r;
     worker->due_at_us =
         due_us ? worker_now_us(worker) + (due_us > now_us ? due_us - now_us : 0) : 0;
-    if (moved > 0)
-        store_wake(worker->options.store, WAKE_READY);
-    if (expired > 0)
-        store_wake(worker->options.store, WAKE_DONE);
     return 0;
 }
 
@@ -238,10 +234,10 @@ look_for_work(struct worker *worker, unsigned woken, struct err *err)
     if (is_due(worker->reap_at_us, now_us))
         worker_reap(worker);
     if (scan || woken & WAKE_READY)
-        for (size_t i = 0; i < worker->n_lanes; i++) {
-            worker->lanes[i].empty = false;
-            worker->lanes[i].cursor = (struct claim_cursor){0};
-        }
+        worker_lanes_wake(worker);
+    /* Flags, too, may have been set while no wake-up could reach us. */
+    if (scan)
+        obey_flags(worker);
     if (scan || woken & WAKE_READY || is_due(worker->due_at_us, now_us))
         r = move_due(worker, err);
     if (r == 0)
@@ -267,7 +263,9 @@ note_store(struct worker *worker, int r, const struct err *err)
         if (worker->pause_ms > PAUSE_LONGEST_MS)
             worker->pause_ms = PAUSE_LONGEST_MS;
         worker->scan_at_us = worker_now_us(worker) + worker->pause_ms * US_PER_MS;
-        worker->due_at_us = 0; /* the scan learns it anew */
+        /* The scan looks after these as well; before it nothing shall wake us. */
+        worker->due_at_us = 0;
+        worker_lanes_wake(worker);
         return;
     }
     if (worker->store_away)
@@ -357,7 +355,8 @@ worker_loop(void *arg)
         if (news.stopping)
             until_us = earliest(until_us, worker->drain_until_us);
         else
-            until_us = earliest(earliest(until_us, worker->reap_at_us),
+            until_us = earliest(earliest(earliest(until_us, worker->reap_at_us),
+                                         worker_claim_again_us(worker)),
                                 earliest(worker->due_at_us, worker->scan_at_us));
         wait_for_news(worker, until_us);
     }

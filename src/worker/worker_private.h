@@ -26,8 +26,10 @@ struct lane {
     int slots;
     int in_use; /* read by the heartbeat: under the worker's lock */
     struct claim_cursor cursor;
-    bool empty; /* the last sweep found nothing: wait for a wake-up */
+    bool empty; /* the last sweep left nothing: wait for a wake-up */
     int64_t swept_at_us;
+    int64_t again_at_us; /* monotonic: others were claiming; look again then; 0 = no */
+    int64_t pause_us;    /* how long was waited for that the last time */
 };
 
 struct worker {
@@ -92,6 +94,12 @@ void worker_reap(struct worker *worker);
 
 /* Claim for every lane that has free slots and may have work. */
 int worker_claim(struct worker *worker, struct err *err) must_check;
+
+/* When a lane wants to be looked at again unasked, monotonic; 0 = none. */
+int64_t worker_claim_again_us(const struct worker *worker);
+
+/* Every lane may have work: somebody said so, or it is time to look. */
+void worker_lanes_wake(struct worker *worker);
 
 void *worker_heart(void *arg);
 

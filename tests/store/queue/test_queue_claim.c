@@ -376,12 +376,45 @@ test_queue_load_reads_what_was_claimed(struct harness *h)
     }
 }
 
+static int
+left_in(struct harness *h, const char *lane)
+{
+    static const char *const jobs[] = {"task"};
+    struct claim_want want = {
+        .worker = "w1", .lane = lane, .jobs = jobs, .n_jobs = 1, .max = 1};
+    struct err err = {0};
+    int r = queue_claim_left(h->store, &want, &err);
+
+    assert_ok(r, &err);
+    return r;
+}
+
+static void
+test_what_a_claim_passed_by_is_told(struct harness *h)
+{
+    int64_t request_id = submit_one(h, "task");
+    struct claim claims[1];
+    size_t count;
+
+    submit_one(h, "other");
+    harness_sql(h, "BEGIN; SELECT * FROM pawl.ready WHERE first_id = %lld FOR UPDATE",
+                (long long)request_id);
+    assert_int_equal(claim_some(h, "w1", 1, claims, &count), 1); /* the other one */
+    assert_int_equal(claim_some(h, "w1", 1, claims, &count), 0);
+    assert_int_equal(left_in(h, "normal"), 1);
+    assert_int_equal(left_in(h, "large"), 0);
+    harness_sql(h, "ROLLBACK");
+    assert_int_equal(claim_some(h, "w1", 1, claims, &count), 1);
+    assert_int_equal(left_in(h, "normal"), 0);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         store_test(test_A8_two_hundred_jobs_are_claimed_once_each_by_eight_workers),
         store_test_pg(test_A8_a_locked_row_is_passed_over_without_waiting),
+        store_test_pg(test_what_a_claim_passed_by_is_told),
         store_test(test_B12_B13_one_id_offered_to_two_workers_has_one_winner),
         store_test(test_B21_what_was_queued_is_claimed_once_after_a_restart_of_all),
         store_test(test_highest_priority_first_then_the_order_of_entry),
