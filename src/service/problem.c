@@ -14,6 +14,8 @@ title_of(int status)
     switch (status) {
     case 400:
         return "The request is not valid";
+    case 403:
+        return "This is not allowed";
     case 404:
         return "There is no such thing";
     case 405:
@@ -26,10 +28,16 @@ title_of(int status)
         return "Too large";
     case 415:
         return "This media type is not understood";
+    case 416:
+        return "There are no such bytes";
+    case 421:
+        return "This server is not the one that was meant";
     case 422:
         return "The request contradicts an earlier one";
     case 429:
         return "Too many requests";
+    case 502:
+        return "A server that is needed does not answer";
     case 503:
         return "Not possible right now";
     case 507:
