@@ -4,8 +4,6 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "queue/cancel.h"
-#include "store/store.h"
-#include "store/wake.h"
 
 static void
 put_act(struct answer *answer, int64_t request_id, int status, const char *state,
@@ -31,13 +29,10 @@ service_cancel(const struct service *service, const struct caller *caller,
 
     if (r < 0)
         return r;
-    if (r == QUEUE_CANCELLED) {
-        store_wake(service->store, WAKE_DONE);
+    if (r == QUEUE_CANCELLED)
         put_act(ret_answer, request_id, 200, "FAILED", "cancelled");
-    } else {
-        store_wake(service->store, WAKE_FLAG);
+    else
         put_act(ret_answer, request_id, 202, "RUNNING", "cancelRequested");
-    }
     return 0;
 }
 
@@ -53,7 +48,6 @@ service_stop(const struct service *service, const struct caller *caller,
         return err_set(err, ERR_NO_RESULT,
                        "the request is still QUEUED: there is nothing to stop; cancel "
                        "it if it should not run");
-    store_wake(service->store, WAKE_FLAG);
     put_act(ret_answer, request_id, 202, "RUNNING", "stopRequested");
     return 0;
 }

@@ -14,8 +14,6 @@
 #include "queue/submit.h"
 #include "service/catalog.h"
 #include "service/intake.h"
-#include "store/store.h"
-#include "store/wake.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -255,7 +253,6 @@ service_submit(const struct service *service, const struct caller *caller,
         r = queue_submit(service->store, &order, &got, err);
     if (r < 0)
         return r;
-    store_wake(service->store, WAKE_READY);
     ret_answer->status = got.reused ? 200 : 202;
     ret_answer->request_id = got.request_id;
     json_out_init(&out, &ret_answer->body);
@@ -349,7 +346,6 @@ service_submit_many(const struct service *service, const struct caller *caller,
         complaint->index = refused;
         return complaint->has_index ? err_prefix(err, "requests/%zu", refused) : r;
     }
-    store_wake(service->store, WAKE_READY);
     ret_answer->status = 202;
     json_out_init(&out, &ret_answer->body);
     json_begin_object(&out);
