@@ -61,6 +61,17 @@ on_request(void *arg, struct http_request *req)
         api_respond(api, req, &reply);
 }
 
+/* Many at once may have more than one alone, and never less. */
+static size_t
+body_max_of(const struct api *api, const struct route *route)
+{
+    size_t one = (size_t)api->options.config->api.max_body;
+
+    if (route->body_max == 0)
+        return 1;
+    return route->body_max > one ? route->body_max : one;
+}
+
 static void
 on_head(void *arg, struct http_request *req)
 {
@@ -75,7 +86,7 @@ on_head(void *arg, struct http_request *req)
         return;
     }
     http_request_set_user(req, (void *)(uintptr_t)route);
-    http_request_set_body_max(req, route->body_max ? route->body_max : 1);
+    http_request_set_body_max(req, body_max_of(api, route));
     /* Never behind handlers that wait for a store that is away. */
     if (route->handle == api_livez)
         on_request(api, req);
@@ -115,7 +126,6 @@ open_server(struct api *api, struct err *err)
         .handler = on_request,
         .on_head = on_head,
         .arg = api,
-        .body_max = (size_t)config->api.max_body,
         .connections_max = (int)config->api.max_connections,
         .head_ms = config->api.header_timeout_us / US_PER_MS,
         .body_ms = config->api.body_timeout_us / US_PER_MS,

@@ -43,11 +43,13 @@ typedef int (*api_handler_fn)(struct api *api, struct http_request *req,
 
 /* --- routes.c --- */
 
+#define API_BODY_ONE ((size_t)1)
+
 struct route {
     const char *method;
     const char *path; /* {} stands for one segment */
     api_handler_fn handle;
-    size_t body_max; /* 0 = no body is taken */
+    size_t body_max; /* 0: no body is taken; API_BODY_ONE: what api.max_body says */
     const char *help;
 };
 

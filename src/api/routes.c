@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BODY_ONE  ((size_t)1 << 20)
+#define BODY_ONE  API_BODY_ONE
 #define BODY_MANY ((size_t)32 << 20)
 
 /* clang-format off */

@@ -30,3 +30,16 @@ def test_a_server_that_cannot_listen_has_taken_no_work(cluster, kind):
         site.close()
     finally:
         site.discard()
+
+
+def test_the_limit_of_a_body_is_the_one_of_the_settings(cluster):
+    site = Site("sqlite", cluster, jobs.QUICK, "api: {listen: '127.0.0.1:0', max_body: 2KiB}\n")
+    try:
+        site.up()
+        assert site.post("quick", {"tag": "x" * 1000}).status == 202
+        assert site.post("quick", {"tag": "x" * 3000}).status == 413
+        many = {"requests": [{"job": "quick", "params": {"tag": "x" * 3000}}]}
+        assert site.call("POST", "/api/v1/requests", many).status == 202
+        site.close()
+    finally:
+        site.discard()
