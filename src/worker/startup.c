@@ -87,8 +87,9 @@ choose_jobs_and_lanes(struct worker *worker)
     for (size_t i = 0; i < config->job_count; i++)
         if (can_run(&config->jobs[i]))
             worker->jobs[worker->n_jobs++] = config->jobs[i].name;
+    worker->lanes = arena_array(&worker->arena, struct lane, config->lane_count + 1);
     for (size_t i = 0; i < config->lane_count; i++)
-        if (config->lanes[i].slots > 0 && worker->n_lanes < WORKER_LANES_MAX)
+        if (config->lanes[i].slots > 0)
             worker->lanes[worker->n_lanes++] = (struct lane){
                 .name = config->lanes[i].name, .slots = (int)config->lanes[i].slots};
 }

@@ -19,8 +19,6 @@
 
 #include <pthread.h>
 
-#define WORKER_LANES_MAX 32
-
 struct lane {
     const char *name;
     int slots;
@@ -46,7 +44,7 @@ struct worker {
     bool started;
 
     /* the loop's */
-    struct lane lanes[WORKER_LANES_MAX];
+    struct lane *lanes; /* those with slots; in the arena */
     size_t n_lanes;
     struct slots *slots;
     struct list held; /* struct slot.held */

@@ -32,3 +32,15 @@ def test_a_bulk_is_shared_at_once_though_both_claim_at_the_same_moment(two_worke
             assert site.cancel(request_id).status == 202
         for request_id in ids:
             assert site.wait_final(request_id)["outcome"] == "CANCELLED"
+
+
+def test_every_lane_is_served_however_many_there_are(cluster):
+    names = [f"lane-{i}" for i in range(40)]
+    site = Site("sqlite", cluster, jobs.variant(jobs.QUICK, "last", lane=names[-1]),
+                "lanes: {" + ", ".join(f"{name}: 1" for name in names) + "}\n")
+    try:
+        site.up()
+        site.wait_done(site.submit_id("last"), 10)
+        site.close()
+    finally:
+        site.discard()
