@@ -195,25 +195,36 @@ end_overdue(struct worker *worker)
     return next_us;
 }
 
+/* When is something due next? */
+static int
+learn_due(struct worker *worker, struct err *err)
+{
+    int64_t due_us = 0;
+    int64_t now_us = 0;
+    int r = queue_next_due(worker->options.store, &due_us, &now_us, err);
+
+    if (r < 0)
+        return r;
+    worker->due_at_us =
+        due_us ? worker_now_us(worker) + (due_us > now_us ? due_us - now_us : 0) : 0;
+    return 0;
+}
+
 /* Promote and expire what is due, and learn when the next is. */
 static int
 move_due(struct worker *worker, struct err *err)
 {
     int64_t moved = 0;
     int64_t expired = 0;
-    int64_t due_us = 0;
-    int64_t now_us = 0;
     int r;
 
     r = queue_promote(worker->options.store, &moved, err);
     if (r == 0)
         r = queue_expire(worker->options.store, &expired, err);
     if (r == 0)
-        r = queue_next_due(worker->options.store, &due_us, &now_us, err);
+        r = learn_due(worker, err);
     if (r < 0)
         return r;
-    worker->due_at_us =
-        due_us ? worker_now_us(worker) + (due_us > now_us ? due_us - now_us : 0) : 0;
     return 0;
 }
 
@@ -223,12 +234,15 @@ is_due(int64_t at_us, int64_t now_us)
     return at_us && at_us <= now_us;
 }
 
+/* On a wake-up the claim comes first: somebody waits for it. What is due meanwhile is
+ * learned behind it and moved in the next round. */
 static int
 look_for_work(struct worker *worker, unsigned woken, struct err *err)
 {
     const struct config *config = worker->options.config;
     int64_t now_us = worker_now_us(worker);
     bool scan = is_due(worker->scan_at_us, now_us);
+    bool move = scan || is_due(worker->due_at_us, now_us);
     int r = 0;
 
     if (is_due(worker->reap_at_us, now_us))
@@ -238,10 +252,12 @@ look_for_work(struct worker *worker, unsigned woken, struct err *err)
     /* Flags, too, may have been set while no wake-up could reach us. */
     if (scan)
         obey_flags(worker);
-    if (scan || woken & WAKE_READY || is_due(worker->due_at_us, now_us))
+    if (move)
         r = move_due(worker, err);
     if (r == 0)
         r = worker_claim(worker, err);
+    if (r == 0 && !move && woken & WAKE_READY)
+        r = learn_due(worker, err);
     if (r == 0 && scan)
         worker->scan_at_us = now_us + (store_has_listen(worker->options.store)
                                            ? config->worker.safety_scan_us
