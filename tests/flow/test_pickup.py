@@ -67,6 +67,32 @@ def test_B6_a_request_starts_within_50_ms_on_an_idle_pool(pool):
     pytest.fail(f"p95 is {p95:.1f} ms, twice")
 
 
+# --- what is due by the clock ---
+
+def iso_in(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
+
+
+def test_a_request_for_later_starts_when_its_time_comes(pool):
+    """The safety scan is a minute away: the worker's timer has to know."""
+    answer = pool.post("trivial", notBefore=iso_in(2)).json
+    request = pool.wait_done(answer["requestId"], 30)
+    assert request["notBefore"] <= request["startedAt"]
+
+
+def test_a_request_expires_in_time_while_all_slots_are_taken(pool):
+    slow = [pool.submit_id("slow") for _ in range(4)]
+    for number in slow:
+        pool.wait_running(number)
+    answer = pool.post("trivial", expiresAt=iso_in(2)).json
+    request = pool.wait_final(answer["requestId"], 30)
+    assert request["outcome"] == "EXPIRED", request
+    for number in slow:
+        pool.cancel(number)
+    for number in slow:
+        pool.wait_final(number)
+
+
 # --- silence ---
 
 def wakeups(server):
