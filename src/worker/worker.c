@@ -223,9 +223,7 @@ move_due(struct worker *worker, struct err *err)
         r = queue_expire(worker->options.store, &expired, err);
     if (r == 0)
         r = learn_due(worker, err);
-    if (r < 0)
-        return r;
-    return 0;
+    return r;
 }
 
 static bool
