@@ -142,7 +142,8 @@ lost_fn(struct db *db, void *arg, struct err *err)
         if (r <= 0)
             return r;
     }
-    r = read_rows(db, STMT_QUEUE_LOST_TAKE, call, err);
+    r = read_rows(db, call->gate.fn ? STMT_QUEUE_ORPHANS_TAKE : STMT_QUEUE_LOST_TAKE,
+                  call, err);
     make_list(call);
     for (size_t i = 0; i < call->n_rows && r == 0; i++)
         r = close_row(db, call, &call->rows[i], err);

@@ -50,7 +50,8 @@ int queue_close_lost(struct store *store, const char *worker, const char *reason
                      struct lost_request **ret_lost, size_t *ret_count,
                      struct err *err) must_check;
 
-/* The same behind a gate. */
+/* The same behind a gate, which has taken away the worker's row or found none: a worker
+ * that has one all the same has just come back, and keeps what it claimed. */
 int queue_close_lost_if(struct store *store, const char *worker, struct queue_gate gate,
                         const char *reason, queue_lost_fn fn, void *arg,
                         struct arena *arena, struct lost_request **ret_lost,

@@ -133,6 +133,14 @@ FROM pawl.claim WHERE worker = $1 ORDER BY first_id;
 DELETE FROM pawl.claim WHERE worker = $1
 RETURNING first_id, last_id, job, lane, token, nonce, claimed_at, pawl_now() AS now;
 
+-- name: queue_orphans_take (worker text) -> (first_id bigint, last_id bigint, job text,
+-- lane text, token bigint, nonce text, claimed_at bigint, now bigint)
+-- Only of a worker without a row. One that was buried and comes back enters its row
+-- before it claims, so whoever sees such a claim here sees the row too.
+DELETE FROM pawl.claim
+WHERE worker = $1 AND NOT EXISTS (SELECT 1 FROM pawl.worker w WHERE w.id = $1)
+RETURNING first_id, last_id, job, lane, token, nonce, claimed_at, pawl_now() AS now;
+
 -- name: queue_cancels_between (first_id bigint, last_id bigint) -> (request_id bigint)
 SELECT request_id FROM pawl.flag WHERE request_id BETWEEN $1 AND $2 AND cancel = 1
 ORDER BY request_id;

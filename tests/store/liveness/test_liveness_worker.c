@@ -152,6 +152,42 @@ test_A29_B20_B22_B23_a_boot_closes_what_its_seat_held_before_and_no_more(
     assert_int_equal(count, 0);
 }
 
+static int
+gate_opens(struct db *db, const char *worker, void *arg, struct err *err)
+{
+    (void)db, (void)worker, (void)arg, (void)err;
+    return 1;
+}
+
+/* The gate saw no row; then the worker came back, and claimed. */
+static void
+test_a_worker_that_came_back_behind_the_gate_keeps_its_claim(struct harness *h)
+{
+    scoped(arena_release) struct arena arena = {0};
+    const struct queue_gate gate = {.fn = gate_opens};
+    int64_t id = submit_one(h, "task");
+    struct lost_request *lost;
+    struct claim claim;
+    struct err err = {0};
+    size_t count, n;
+
+    worker_up(h, "w1", "seat-1");
+    assert_int_equal(claim_some(h, "w1", 1, &claim, &n), 1);
+    assert_ok(
+        batch_close_lost_if(h->store, "w1", gate, "dead", &arena, &lost, &count, &err),
+        &err);
+    assert_int_equal(count, 0);
+    assert_int_equal(get(h, &arena, id).status, REQUEST_RUNNING);
+
+    assert_ok(worker_remove(h->store, "w1", &err), &err);
+    assert_ok(
+        batch_close_lost_if(h->store, "w1", gate, "dead", &arena, &lost, &count, &err),
+        &err);
+    assert_int_equal(count, 1);
+    assert_int_equal(get(h, &arena, id).outcome, OUTCOME_WORKER_LOST);
+    assert_consistent(h);
+}
+
 int
 main(void)
 {
@@ -160,6 +196,7 @@ main(void)
         store_test(test_who_is_dead_is_decided_by_the_clock_of_the_store),
         store_test(
             test_A29_B20_B22_B23_a_boot_closes_what_its_seat_held_before_and_no_more),
+        store_test(test_a_worker_that_came_back_behind_the_gate_keeps_its_claim),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
