@@ -435,7 +435,8 @@ class Site:
 
 
 def sqlite_rows(path, query):
-    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True,
+    # Not read-only: what a killed writer left open is rolled back by the next reader.
+    with contextlib.closing(sqlite3.connect(f"file:{path}?mode=rw", uri=True,
                                             timeout=10)) as db:
         db.row_factory = sqlite3.Row
         return [dict(row) for row in db.execute(query)]
