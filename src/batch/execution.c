@@ -226,6 +226,7 @@ struct finish {
     enum execution_state state;
     const char *message;
     const struct finish_order *order;
+    bool entered; /* something follows */
 };
 
 /* The execution that was begun for this request, though its beginner may not know: the
@@ -248,13 +249,14 @@ find_execution(struct db *db, const struct finish *finish, int64_t *ret_id,
 static int
 finish_fn(struct db *db, void *arg, struct err *err)
 {
-    const struct finish *finish = (const struct finish *)arg;
+    struct finish *finish = (struct finish *)arg;
     bool lost = false;
     int64_t id = 0;
     int r = queue_finish_in(db, finish->order, 1, &lost, err);
 
     if (r < 0 || lost)
         return r < 0 ? r : BATCH_LOST;
+    finish->entered = r > 0;
     /* Only now: who still commits a beginning holds the claim that we took. */
     r = find_execution(db, finish, &id, err);
     if (r == 0 && id)
@@ -283,8 +285,9 @@ batch_finish(struct store *store, int64_t execution_id, enum execution_state sta
         /* Again: what stands already as ordered is found to be ours. */
         err_clear(err);
         r = store_write(store, STORE_NORMAL, finish_fn, &call, err);
+        call.entered = true; /* perhaps, the first time */
     }
     if (r == BATCH_OK)
-        store_wake(store, WAKE_DONE);
+        store_wake(store, WAKE_DONE | (call.entered ? WAKE_READY : 0u));
     return r;
 }

@@ -6,10 +6,12 @@
  */
 #include "queue/cancel.h"
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "queue/closing.h"
 #include "queue/hold.h"
 #include "queue/spans.h"
+#include "queue/tries.h"
 #include "store/store.h"
 #include "store/wake.h"
 
@@ -50,7 +52,7 @@ cancel_queued(struct db *db, const struct call *call, struct err *err)
     if (r <= 0)
         return r;
     r = queue_close_in(db, &closing, 1, err);
-    if (r == 0)
+    if (r >= 0)
         r = audit(db, call, "cancel", "was QUEUED", err);
     return r < 0 ? r : 1;
 }
@@ -70,29 +72,39 @@ flag_running(struct db *db, const struct call *call, bool stop, struct err *err)
     return r < 0 ? r : 1;
 }
 
-/* A failure when it is final or unknown; 0 when it may be just moving. */
+/* A failure when it is final or unknown; 0 when it may be just moving, or when it was
+ * tried again: then the call is for the last try. The outcome is read first, since the
+ * next try comes with it. */
 static int
-final_or_unknown(struct db *db, const struct call *call, struct err *err)
+final_or_unknown(struct db *db, struct call *call, struct err *err)
 {
+    scoped(arena_release) struct arena arena = {0};
     scoped(db_rows_end) struct db_rows rows = {0};
-    const struct db_value id = p_i64(call->request_id);
-    int64_t known;
+    const char *outcome = NULL;
+    int64_t live = 0;
     int r;
 
-    r = db_query(db, store_sql(db, STMT_QUEUE_OUTCOME_GET), &id, 1, &rows, err);
+    r = db_ask(db, store_sql(db, STMT_QUEUE_OUTCOME_GET), &rows, err,
+               p_i64(call->request_id));
     if (r == 0)
         r = db_next(&rows, err);
     if (r > 0)
-        return err_set(err, ERR_ALREADY_FINAL,
-                       "request %lld is final (%s) and stays as it is",
-                       (long long)call->request_id, db_text(&rows, 0));
+        outcome = arena_strdup(&arena, db_text(&rows, 0));
+    db_rows_end(&rows);
+    if (r >= 0)
+        r = queue_live_try_in(db, call->request_id, &live, err);
+    if (r < 0)
+        return r;
     if (r == 0)
-        r = db_query_i64(db, store_sql(db, STMT_QUEUE_REQUEST_KNOWN), &id, 1, &known,
-                         err);
-    if (r > 0 && known == 0)
         return err_set(err, ERR_NOT_FOUND, "there is no request %lld",
                        (long long)call->request_id);
-    return r < 0 ? r : 0;
+    if (live != call->request_id)
+        call->request_id = live;
+    else if (outcome)
+        return err_set(err, ERR_ALREADY_FINAL,
+                       "request %lld is final (%s) and stays as it is",
+                       (long long)call->request_id, outcome);
+    return 0;
 }
 
 static int
@@ -105,7 +117,8 @@ moving(const struct call *call, struct err *err)
 static int
 cancel_fn(struct db *db, void *arg, struct err *err)
 {
-    const struct call *call = (const struct call *)arg;
+    struct call call_of_try = *(const struct call *)arg;
+    struct call *call = &call_of_try; /* anew each time this runs */
 
     for (int i = 0; i < ROUNDS; i++) {
         int r = cancel_queued(db, call, err);
@@ -135,7 +148,8 @@ is_queued(struct db *db, const struct call *call, struct err *err)
 static int
 stop_fn(struct db *db, void *arg, struct err *err)
 {
-    const struct call *call = (const struct call *)arg;
+    struct call call_of_try = *(const struct call *)arg;
+    struct call *call = &call_of_try; /* anew each time this runs */
 
     for (int i = 0; i < ROUNDS; i++) {
         int r = is_queued(db, call, err);

@@ -15,7 +15,9 @@ enum queue_cancel_result {
     QUEUE_CANCEL_REQUESTED = 1, /* it is RUNNING; the run sees the flag */
 };
 
-/* Errors: ERR_NOT_FOUND, ERR_ALREADY_FINAL. actor: who asks, for the audit. */
+/* Any try stands for the last one: that is what is cancelled or stopped, and after the
+ * answer no new try starts. Errors: ERR_NOT_FOUND, ERR_ALREADY_FINAL. actor: who asks,
+ * for the audit. */
 int queue_cancel(struct store *store, int64_t request_id, const char *actor,
                  struct err *err) must_check;
 

@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "queue/follow.h"
 #include "queue/lifecycle.h"
 #include "store/store.h"
 
@@ -72,12 +73,13 @@ add_many(struct db *db, const struct closing *closings, size_t count, struct err
     return r < 0 ? r : db_copy_end(&copy, &rows, err);
 }
 
+/* A final request leaves nothing behind in the hot tables. */
 static int
 release(struct db *db, const struct closing *closings, size_t count, struct err *err)
 {
     static const enum stmt lite[] = {STMT_QUEUE_RELEASE_FLAGS,
                                      STMT_QUEUE_RELEASE_PROGRESS,
-                                     STMT_QUEUE_RELEASE_ACTIVE};
+                                     STMT_QUEUE_RELEASE_ACTIVE, STMT_CHAIN_WAIT_DROP};
     scoped(xfree_ptr) int64_t *ids = xcalloc(count, sizeof(*ids));
     struct db_value list;
     int r = 0;
@@ -93,23 +95,8 @@ release(struct db *db, const struct closing *closings, size_t count, struct err 
 }
 
 static int
-close_one_pg(struct db *db, const struct closing *closing, struct err *err)
+check_moves(const struct closing *closings, size_t count, struct err *err)
 {
-    struct db_value values[array_len(columns)];
-
-    values_of(closing, values);
-    return db_exec(db, store_sql(db, STMT_QUEUE_CLOSE_ONE), values, array_len(columns),
-                   err);
-}
-
-int
-queue_close_in(struct db *db, const struct closing *closings, size_t count,
-               struct err *err)
-{
-    int r;
-
-    if (count == 0)
-        return 0;
     for (size_t i = 0; i < count; i++)
         if (!request_may_end(closings[i].from, closings[i].outcome))
             return err_set(
@@ -117,11 +104,100 @@ queue_close_in(struct db *db, const struct closing *closings, size_t count,
                 (long long)closings[i].id, request_status_name(closings[i].from),
                 closings[i].outcome ? request_outcome_name(closings[i].outcome)
                                     : "NONE");
-    if (count == 1 && db_kind(db) == DB_PG)
-        return close_one_pg(db, closings, err);
-    r = count <= FEW ? add_few(db, closings, count, err)
-                     : add_many(db, closings, count, err);
+    return 0;
+}
+
+/* The look comes before the flags are gone. */
+static int
+close_some(struct db *db, const struct closing *closings, size_t count,
+           struct follow *follow, struct err *err)
+{
+    int r;
+
+    follow_begin(follow, closings, count);
+    r = follow_look(db, follow, err);
+    if (r == 0)
+        r = count <= FEW ? add_few(db, closings, count, err)
+                         : add_many(db, closings, count, err);
     return r < 0 ? r : release(db, closings, count, err);
+}
+
+static int
+close_one_pg(struct db *db, const struct closing *closing, struct follow *follow,
+             struct err *err)
+{
+    struct db_value values[array_len(columns) + 2];
+    scoped(db_rows_end) struct db_rows rows = {0};
+    const char *done = NULL;
+    const char *failed = NULL;
+    int r;
+
+    follow_begin(follow, closing, 1);
+    follow_jobs(follow, true, &done);
+    follow_jobs(follow, false, &failed);
+    values_of(closing, values);
+    values[array_len(columns)] = p_opt_text(done);
+    values[array_len(columns) + 1] = p_opt_text(failed);
+    r = db_query(db, store_sql(db, STMT_QUEUE_CLOSE_ONE), values, array_len(values),
+                 &rows, err);
+    return r < 0 ? r : follow_read(follow, &rows, err);
+}
+
+/* One round; *ret_more are those that end because of it. */
+static int
+close_round(struct db *db, const struct closing *closings, size_t count,
+            struct arena *arena, struct closing **ret_more, size_t *ret_count,
+            struct err *err)
+{
+    scoped(follow_release) struct follow follow = {0};
+    int r = check_moves(closings, count, err);
+
+    if (r == 0)
+        r = count == 1 && db_kind(db) == DB_PG
+                ? close_one_pg(db, closings, &follow, err)
+                : close_some(db, closings, count, &follow, err);
+    if (r == 0)
+        r = follow_retry(db, &follow, err);
+    if (r == 0)
+        r = follow_chain(db, &follow, err);
+    if (r == 0)
+        r = follow_waiters(db, &follow, arena, ret_more, ret_count, err);
+    return r < 0 ? r : follow.entered ? QUEUE_CLOSED_ENTERED : QUEUE_CLOSED;
+}
+
+int
+queue_close_in(struct db *db, const struct closing *closings, size_t count,
+               struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+    int entered = QUEUE_CLOSED;
+
+    while (count > 0) {
+        struct closing *more = NULL;
+        size_t n_more = 0;
+        int r = close_round(db, closings, count, &arena, &more, &n_more, err);
+
+        if (r < 0)
+            return r;
+        entered |= r;
+        closings = more;
+        count = n_more;
+    }
+    return entered;
+}
+
+int
+queue_closed_range_in(struct db *db, int64_t first_id, int64_t last_id,
+                      enum request_outcome outcome, int64_t now_us, struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct closing *more = NULL;
+    size_t n_more = 0;
+    int r;
+
+    r = follow_range(db, first_id, last_id, outcome, now_us, &arena, &more, &n_more,
+                     err);
+    return r < 0 ? r : queue_close_in(db, more, n_more, err);
 }
 
 int

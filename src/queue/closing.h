@@ -14,6 +14,7 @@ struct err;
 /* One request that becomes final now. Zero fields are stored as NULL. */
 struct closing {
     int64_t id;
+    const char *job; /* NULL where it ends unclaimed: no next try, no chain */
     enum request_status from;
     enum request_outcome outcome;
     const char *worker;
@@ -36,9 +37,20 @@ struct claim_row {
     int64_t claimed_at_us;
 };
 
-/* Write the outcomes; free keys, flags, progress. In a write transaction. */
+enum queue_closed { QUEUE_CLOSED = 0, QUEUE_CLOSED_ENTERED = 1 };
+
+/*
+ * Write the outcomes; free keys, flags, progress; let in what follows (follow.h). In a
+ * write transaction. QUEUE_CLOSED_ENTERED: something new is queued, so wake
+ * WAKE_READY after the commit.
+ */
 int queue_close_in(struct db *db, const struct closing *closings, size_t count,
                    struct err *err) must_check;
+
+/* Those that wait for requests first_id…last_id, whose outcome is written already. */
+int queue_closed_range_in(struct db *db, int64_t first_id, int64_t last_id,
+                          enum request_outcome outcome, int64_t now_us,
+                          struct err *err) must_check;
 
 int queue_claim_put(struct db *db, const struct claim_row *row, int64_t first_id,
                     int64_t last_id, struct err *err) must_check;

@@ -151,6 +151,7 @@ closing_add(struct work *work, const struct claim_row *row,
 {
     work->closings[work->n_closings++] = (struct closing){
         .id = order->request_id,
+        .job = row->job,
         .from = REQUEST_RUNNING,
         .outcome = order->outcome,
         .worker = row->worker,
@@ -280,7 +281,7 @@ queue_finish_in(struct db *db, const struct finish_order *orders, size_t count,
         return r;
     for (size_t i = 0; i < count && ret_lost; i++)
         ret_lost[work.items[i].at] = work.items[i].fate == LOST;
-    return 0;
+    return r;
 }
 
 struct many {
@@ -303,15 +304,18 @@ queue_finish_many(struct store *store, const struct finish_order *orders, size_t
 {
     struct many many = {.orders = orders, .count = count, .lost = ret_lost};
     int r = store_write(store, STORE_NORMAL, finish_fn, &many, err);
+    bool entered = r > 0;
 
     if (r == -ERR_COMMIT_UNKNOWN) {
         /* Finishing again tells: what stands already as ordered is not lost. */
         err_clear(err);
         r = store_write(store, STORE_NORMAL, finish_fn, &many, err);
+        entered = true; /* perhaps, the first time */
     }
-    if (r == 0)
-        store_wake(store, WAKE_DONE);
-    return r;
+    if (r < 0)
+        return r;
+    store_wake(store, WAKE_DONE | (entered ? WAKE_READY : 0u));
+    return 0;
 }
 
 int

@@ -26,9 +26,9 @@ struct finish_order {
 
 /*
  * The claim shrinks, the outcome is written, the key of the duplicates rule is
- * free again, flag and progress go: one transaction. After ERR_COMMIT_UNKNOWN
- * inside, the outcome is read back, so the answer is always true: QUEUE_FINISHED
- * when it stands as ordered.
+ * free again, flag and progress go, what follows is queued: one transaction. After
+ * ERR_COMMIT_UNKNOWN inside, the outcome is read back, so the answer is always true:
+ * QUEUE_FINISHED when it stands as ordered.
  */
 int queue_finish(struct store *store, const struct finish_order *order,
                  struct err *err) must_check;
@@ -40,7 +40,8 @@ int queue_finish(struct store *store, const struct finish_order *order,
 int queue_finish_many(struct store *store, const struct finish_order *orders,
                       size_t count, bool *ret_lost, struct err *err) must_check;
 
-/* The same inside the caller's write transaction. */
+/* The same inside the caller's write transaction. > 0: something that follows is
+ * queued now (a next try, the next of a chain): wake WAKE_READY after the commit. */
 int queue_finish_in(struct db *db, const struct finish_order *orders, size_t count,
                     bool *ret_lost, struct err *err) must_check;
 

@@ -9,14 +9,22 @@
 #include "queue/closing.h"
 #include "queue/lifecycle.h"
 #include "queue/spans.h"
+#include "queue/submit_rows.h"
 #include "store/store.h"
 #include "store/wake.h"
 
 #include <assert.h>
 
 #define SPANS_AT_ONCE 1000
+#define KEYS_AT_ONCE  100
+#define KEY_AGAIN_US  (INT64_C(1000) * 1000)
 
 /* --- due --- */
+
+struct promotion {
+    int64_t moved;
+    int64_t refused;
+};
 
 static int
 promote_sqlite(struct db *db, int64_t *ret_moved, struct err *err)
@@ -53,30 +61,142 @@ promote_sqlite(struct db *db, int64_t *ret_moved, struct err *err)
 }
 
 static int
-promote_fn(struct db *db, void *arg, struct err *err)
+promote_times(struct db *db, int64_t *ret_moved, struct err *err)
 {
-    int64_t *moved = (int64_t *)arg;
     const struct db_value most = p_i64(SPANS_AT_ONCE);
     int r;
 
-    *moved = 0;
     if (db_kind(db) == DB_SQLITE)
-        return promote_sqlite(db, moved, err);
-    r = db_query_i64(db, store_sql(db, STMT_QUEUE_PROMOTE), &most, 1, moved, err);
+        return promote_sqlite(db, ret_moved, err);
+    r = db_query_i64(db, store_sql(db, STMT_QUEUE_PROMOTE), &most, 1, ret_moved, err);
     return r < 0 ? r : 0;
+}
+
+/* --- those that wait for the key of their job --- */
+
+static int
+keys_due(struct db *db, struct arena *arena, struct span *spans, size_t *ret_count,
+         int64_t *ret_now_us, struct err *err)
+{
+    scoped(db_rows_end) struct db_rows rows = {0};
+    size_t n = 0;
+    int r;
+
+    r = db_ask(db, store_sql(db, STMT_CHAIN_KEYS_DUE), &rows, err, p_i64(KEYS_AT_ONCE));
+    if (r < 0)
+        return r;
+    while ((r = db_next(&rows, err)) > 0) {
+        spans[n++] = (struct span){
+            .first_id = db_i64(&rows, 0),
+            .last_id = db_i64(&rows, 0),
+            .job = arena_strdup(arena, db_text(&rows, 1)),
+            .lane = arena_strdup(arena, db_text(&rows, 2)),
+            .priority = (int)db_i64(&rows, 3),
+            .expires_at_us = db_i64(&rows, 4),
+        };
+        *ret_now_us = db_i64(&rows, 5);
+    }
+    *ret_count = n;
+    return r;
+}
+
+/* Somebody else asked for the job meanwhile, so this one is not wanted any more. */
+static int
+refuse_key(struct db *db, const struct span *span, const char *key, int64_t now_us,
+           struct arena *arena, struct err *err)
+{
+    const struct db_value text = p_text(key);
+    struct closing closing = {
+        .id = span->first_id,
+        .from = REQUEST_QUEUED,
+        .outcome = OUTCOME_REFUSED,
+        .finished_at_us = now_us,
+    };
+    int64_t holder = 0;
+    int r;
+
+    r = db_query_i64(db, store_sql(db, STMT_CHAIN_KEY_HOLDER), &text, 1, &holder, err);
+    if (r >= 0)
+        r = db_run(db, store_sql(db, STMT_CHAIN_LATER_DELETE), err,
+                   p_i64(span->first_id));
+    closing.detail = arena_printf(arena, "job %s has request %lld, asked for meanwhile",
+                                  span->job, (long long)holder);
+    if (r == 0)
+        r = queue_close_in(db, &closing, 1, err);
+    if (r >= 0)
+        r = store_audit(db, "pawl", "chain-dropped",
+                        arena_printf(arena, "request %lld", (long long)span->first_id),
+                        closing.detail, err);
+    return r;
+}
+
+static int
+promote_key(struct db *db, const struct span *span, int64_t now_us,
+            struct promotion *promotion, struct arena *arena, struct err *err)
+{
+    const char *key = queue_refuse_key(arena, span->job);
+    const struct db_value take[] = {p_text(key), p_i64(span->first_id)};
+    int64_t got = 1;
+    int r = 0;
+
+    if (db_kind(db) == DB_PG)
+        r = db_query_i64(db, store_sql(db, STMT_CHAIN_TRY_LOCK), take, 1, &got, err);
+    if (r < 0)
+        return r;
+    if (!got) /* still busy */
+        return db_run(db, store_sql(db, STMT_CHAIN_LATER_SET), err, p_text("key"),
+                      p_i64(now_us + KEY_AGAIN_US), p_i64(span->first_id));
+    r = db_query_i64(db, store_sql(db, STMT_QUEUE_ACTIVE_TAKE), take, array_len(take),
+                     &got, err);
+    if (r < 0)
+        return r;
+    if (r == 0) {
+        promotion->refused++;
+        return refuse_key(db, span, key, now_us, arena, err);
+    }
+    promotion->moved++;
+    r = db_run(db, store_sql(db, STMT_CHAIN_LATER_DELETE), err, p_i64(span->first_id));
+    return r < 0 ? r : queue_ready_enter(db, span, 1, err);
+}
+
+static int
+promote_keys(struct db *db, struct promotion *promotion, struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct span *spans = arena_array(&arena, struct span, KEYS_AT_ONCE);
+    int64_t now_us = 0;
+    size_t n = 0;
+    int r = keys_due(db, &arena, spans, &n, &now_us, err);
+
+    for (size_t i = 0; i < n && r >= 0; i++)
+        r = promote_key(db, &spans[i], now_us, promotion, &arena, err);
+    return r < 0 ? r : 0;
+}
+
+static int
+promote_fn(struct db *db, void *arg, struct err *err)
+{
+    struct promotion *promotion = (struct promotion *)arg;
+    int r;
+
+    *promotion = (struct promotion){0};
+    r = promote_times(db, &promotion->moved, err);
+    return r < 0 ? r : promote_keys(db, promotion, err);
 }
 
 int
 queue_promote(struct store *store, int64_t *ret_moved, struct err *err)
 {
-    int64_t moved = 0;
-    int r = store_write(store, STORE_NORMAL, promote_fn, &moved, err);
+    struct promotion promotion = {0};
+    int r = store_write(store, STORE_NORMAL, promote_fn, &promotion, err);
 
     if (r < 0)
         return r;
-    *ret_moved = moved;
-    if (moved > 0)
+    *ret_moved = promotion.moved;
+    if (promotion.moved > 0)
         store_wake(store, WAKE_READY);
+    if (promotion.refused > 0)
+        store_wake(store, WAKE_DONE);
     return 0;
 }
 
@@ -116,8 +236,12 @@ close_expired(struct db *db, const struct range *range, int64_t now_us, struct e
                p_i64(range->last_id));
     if (r < 0)
         return r;
-    return db_run(db, store_sql(db, STMT_QUEUE_ACTIVE_RELEASE_RANGE), err,
-                  p_i64(range->first_id), p_i64(range->last_id));
+    r = db_run(db, store_sql(db, STMT_QUEUE_ACTIVE_RELEASE_RANGE), err,
+               p_i64(range->first_id), p_i64(range->last_id));
+    if (r == 0)
+        r = queue_closed_range_in(db, range->first_id, range->last_id, OUTCOME_EXPIRED,
+                                  now_us, err);
+    return r < 0 ? r : 0;
 }
 
 static int

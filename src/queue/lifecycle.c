@@ -11,6 +11,8 @@ static const struct request_move moves[] = {
      "nobody had begun, so it ends at once"},
     {false, REQUEST_QUEUED, "expire", REQUEST_FAILED, OUTCOME_EXPIRED,
      "nobody claimed it before its expiresAt"},
+    {false, REQUEST_QUEUED, "refuse", REQUEST_FAILED, OUTCOME_REFUSED,
+     "what it waits for did not complete, or its job's key was taken meanwhile"},
     {false, REQUEST_RUNNING, "finish", REQUEST_DONE, OUTCOME_COMPLETED,
      "all its work is done; only this releases what is next"},
     {false, REQUEST_RUNNING, "stop", REQUEST_DONE, OUTCOME_STOPPED,

@@ -22,6 +22,7 @@ struct call {
     size_t n_rows;
     size_t count;
     int64_t now_us;
+    bool entered; /* something follows */
 };
 
 /* The worker's claim rows: looked at, or taken. */
@@ -117,6 +118,7 @@ close_row(struct db *db, struct call *call, const struct claim_row *row,
             r = call->fn(db, &lost[i], call->reason, call->fn_arg, err);
         closings[i] = (struct closing){
             .id = lost[i].request_id,
+            .job = row->job,
             .from = REQUEST_RUNNING,
             .outcome = lost[i].outcome,
             .worker = row->worker,
@@ -127,7 +129,12 @@ close_row(struct db *db, struct call *call, const struct claim_row *row,
             .execution_id = lost[i].execution_id,
         };
     }
-    return r < 0 ? r : queue_close_in(db, closings, n, err);
+    if (r == 0)
+        r = queue_close_in(db, closings, n, err);
+    if (r < 0)
+        return r;
+    call->entered |= r == QUEUE_CLOSED_ENTERED;
+    return 0;
 }
 
 static int
@@ -137,6 +144,7 @@ lost_fn(struct db *db, void *arg, struct err *err)
     int r;
 
     call->count = 0;
+    call->entered = false;
     if (call->gate.fn) {
         r = call->gate.fn(db, call->worker, call->gate.arg, err);
         if (r <= 0)
@@ -195,7 +203,7 @@ queue_close_lost_if(struct store *store, const char *worker, struct queue_gate g
     *ret_lost = call.list;
     *ret_count = call.count;
     if (call.count > 0)
-        store_wake(store, WAKE_DONE);
+        store_wake(store, WAKE_DONE | (call.entered ? WAKE_READY : 0u));
     return 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/strs.h"
 #include "queue/closing.h"
 #include "store/store.h"
 
@@ -74,11 +75,11 @@ queue_later_put(struct db *db, const struct span *span, int64_t first_id,
                   p_i64(span->created_at_us));
 }
 
-int
-queue_later_take(struct db *db, int64_t request_id, int64_t *ret_now_us,
-                 struct err *err)
+/* 1: taken out, its span is *ret; 0: not there. */
+static int
+take_later(struct db *db, int64_t request_id, struct arena *arena, struct span *ret,
+           int64_t *ret_now_us, struct err *err)
 {
-    scoped(arena_release) struct arena arena = {0};
     scoped(db_rows_end) struct db_rows rows = {0};
     struct span span;
     int64_t now_us;
@@ -92,12 +93,12 @@ queue_later_take(struct db *db, int64_t request_id, int64_t *ret_now_us,
     span = (struct span){
         .first_id = db_i64(&rows, 0),
         .last_id = db_i64(&rows, 1),
-        .job = arena_strdup(&arena, db_text(&rows, 2)),
-        .lane = arena_strdup(&arena, db_text(&rows, 3)),
+        .job = arena_strdup(arena, db_text(&rows, 2)),
+        .lane = arena_strdup(arena, db_text(&rows, 3)),
         .priority = (int)db_i64(&rows, 4),
         .not_before_us = db_i64(&rows, 5),
         .expires_at_us = db_i64(&rows, 6),
-        .reason = arena_strdup(&arena, db_text(&rows, 7)),
+        .reason = arena_strdup(arena, db_text(&rows, 7)),
         .created_at_us = db_i64(&rows, 8),
     };
     now_us = db_i64(&rows, 9);
@@ -107,8 +108,36 @@ queue_later_take(struct db *db, int64_t request_id, int64_t *ret_now_us,
         r = queue_later_put(db, &span, request_id + 1, span.last_id, err);
     if (r < 0)
         return r;
+    *ret = span;
     *ret_now_us = now_us;
     return 1;
+}
+
+int
+queue_later_take(struct db *db, int64_t request_id, int64_t *ret_now_us,
+                 struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct span span;
+
+    return take_later(db, request_id, &arena, &span, ret_now_us, err);
+}
+
+int
+queue_later_lift(struct db *db, int64_t request_id, struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct span span;
+    int64_t now_us;
+    int r = take_later(db, request_id, &arena, &span, &now_us, err);
+
+    if (r <= 0)
+        return r;
+    if (!str_eq(span.reason, "time"))
+        return queue_later_put(db, &span, request_id, request_id, err);
+    span.first_id = request_id;
+    span.last_id = request_id;
+    return queue_ready_enter(db, &span, 1, err);
 }
 
 int

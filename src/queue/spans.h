@@ -44,4 +44,7 @@ int queue_later_take(struct db *db, int64_t request_id, int64_t *ret_now_us,
 int queue_ready_take(struct db *db, int64_t request_id, int64_t *ret_now_us,
                      struct err *err) must_check;
 
+/* A request that waits for its time waits no longer; any other stays where it is. */
+int queue_later_lift(struct db *db, int64_t request_id, struct err *err) must_check;
+
 #endif

@@ -45,31 +45,12 @@ check_order(const struct submit_order *order, struct err *err)
                        order->priority, QUEUE_PRIORITY_MIN, QUEUE_PRIORITY_MAX);
     if (order->has_max_calls && order->max_calls < 0)
         return err_set(err, ERR_INVALID, "maxCalls: must not be negative");
+    if (order->n_after > QUEUE_AFTER_MAX)
+        return err_set(err, ERR_INVALID, "after: at most %d requests can be waited for",
+                       QUEUE_AFTER_MAX);
     if (order->idempotency_key && str_empty(order->body_digest))
         return err_set(err, ERR_INTERNAL, "an idempotency key without body digest");
     return 0;
-}
-
-/* 'job:' and the job, or 'req:' and a digest; pawl.submit makes the same ones. The
- * digest is unambiguous: a job's name and canonical parameters hold no raw newline. */
-static const char *
-key_of(struct arena *arena, const struct submit_order *order)
-{
-    char hex[SHA256_HEX_SIZE];
-    const char *text;
-
-    switch (order->job->duplicates) {
-    case QUEUE_DUPLICATES_ALLOW:
-        return NULL;
-    case QUEUE_DUPLICATES_REFUSE:
-        return arena_printf(arena, "job:%s", order->job->name);
-    case QUEUE_DUPLICATES_REUSE:
-        text = arena_printf(arena, "%s\n%s\n%s", order->requester, order->job->name,
-                            order->canonical ? order->canonical : "{}");
-        sha256_hex(text, strlen(text), hex);
-        return arena_printf(arena, "req:%s", hex);
-    }
-    return NULL;
 }
 
 static int
@@ -85,37 +66,13 @@ fill_drafts(struct submission *sub, struct err *err)
             return r;
         draft->order = &sub->orders[i];
         draft->at = i;
-        draft->key = key_of(&sub->arena, draft->order);
+        draft->key = submit_key_of(&sub->arena, draft->order);
         sub->n_keys += draft->key != NULL;
-        sub->has_keys |= draft->key || draft->order->idempotency_key;
+        sub->has_keys |=
+            draft->key || draft->order->idempotency_key || draft->order->n_after > 0;
     }
     sub->refused = sub->count;
     return 0;
-}
-
-/* SQLite says the last one; PostgreSQL's sequence may have holes between them. */
-static int
-draw_ids(struct submission *sub, struct err *err)
-{
-    scoped(db_rows_end) struct db_rows rows = {0};
-    int64_t count = (int64_t)sub->count;
-    size_t i = 0;
-    int r;
-
-    r = db_ask(sub->db, store_sql(sub->db, STMT_QUEUE_DRAW_IDS), &rows, err,
-               p_i64(count));
-    if (r < 0)
-        return r;
-    while ((r = db_next(&rows, err)) > 0) {
-        sub->now_us = db_i64(&rows, 1);
-        if (db_kind(sub->db) == DB_SQLITE)
-            for (; i < sub->count; i++)
-                sub->drafts[i].id = db_i64(&rows, 0) - count + 1 + (int64_t)i;
-        else if (i < sub->count)
-            sub->drafts[i++].id = db_i64(&rows, 0);
-    }
-    assert(r < 0 || i == sub->count);
-    return r;
 }
 
 static int
@@ -171,13 +128,15 @@ decide(struct submission *sub, struct err *err)
 {
     int r;
 
-    r = draw_ids(sub, err);
+    r = submit_draw_ids(sub, err);
     if (r == 0)
         r = set_lock_timeout(sub, err);
     if (r == 0)
         r = submit_take_idem(sub, err);
     if (r == 0)
         r = settle_times(sub, err);
+    if (r == 0)
+        r = submit_settle_after(sub, err);
     if (r == 0 && db_kind(sub->db) == DB_PG)
         r = submit_lock_keys(sub, err);
     if (r == 0)
@@ -220,6 +179,8 @@ submit_in(struct db *db, const struct submit_order *orders, size_t count,
             submit_settle(&sub, draft, draft->id, SUBMIT_NEW, NULL);
         }
         r = submit_write_rows(&sub, claimer, err);
+        if (r == 0)
+            r = submit_write_waits(&sub, err);
     }
     if (r < 0 && ret_refused)
         *ret_refused = sub.refused;

@@ -16,6 +16,7 @@ struct queue_job;
 struct store;
 
 #define QUEUE_SUBMIT_MAX      10000
+#define QUEUE_AFTER_MAX       100
 #define QUEUE_PRIORITY_MIN    (-100)
 #define QUEUE_PRIORITY_MAX    100
 #define QUEUE_LOCK_TIMEOUT_MS 2000 /* how long a submit waits for a racer */
@@ -31,7 +32,9 @@ struct submit_order {
     int priority;
     int64_t not_before_us;
     int64_t expires_at_us; /* 0: now + the job's expire_after, if it has one */
-    const char *next;      /* JSON array text; NULL = none */
+    const char *next;      /* JSON array text; NULL = that of the job */
+    const int64_t *after;  /* requests that must be COMPLETED before */
+    size_t n_after;        /* at most QUEUE_AFTER_MAX */
     int restart;           /* -1 not said, 0, 1 */
     bool has_max_calls;
     int64_t max_calls;
@@ -48,7 +51,9 @@ struct submit_order {
 
 enum submit_how {
     SUBMIT_NEW,
-    SUBMIT_REUSED,   /* the duplicates rule `reuse` found one still QUEUED */
+    /* The duplicates rule `reuse` found one still QUEUED; or the next try of the same
+     * work waits already, and was told to wait no longer. */
+    SUBMIT_REUSED,
     SUBMIT_REPLAYED, /* same Idempotency-Key and body as before */
 };
 

@@ -6,8 +6,11 @@
 #include "queue/submit_rows.h"
 
 #include "base/err.h"
+#include "base/json.h"
 #include "base/strs.h"
 #include "queue/job.h"
+#include "queue/params.h"
+#include "queue/spans.h"
 #include "store/store.h"
 
 #include <stdio.h>
@@ -128,6 +131,8 @@ struct holder {
     char lane[QUEUE_NAME_MAX + 1];
     int64_t created_at_us;
     bool queued;
+    bool is_followup;
+    const char *given;
 };
 
 /* 1 somebody has the key, 0 it is free again. */
@@ -149,6 +154,8 @@ read_holder(struct submission *sub, const char *key, struct holder *ret,
              db_is_null(&rows, 1) ? "" : db_text(&rows, 1));
     ret->created_at_us = db_i64(&rows, 2);
     ret->queued = db_i64(&rows, 3) != 0;
+    ret->is_followup = !db_is_null(&rows, 4);
+    ret->given = ret->is_followup ? arena_strdup(&sub->arena, db_text(&rows, 5)) : NULL;
     return 1;
 }
 
@@ -181,6 +188,59 @@ refuse(const struct draft *draft, const struct holder *holder, bool own,
     return -(int)err->code;
 }
 
+/* --- meeting the next try of a failure --- */
+
+static bool
+by_person(const struct submit_order *order)
+{
+    return order->source == SOURCE_API || order->source == SOURCE_CLI ||
+           order->source == SOURCE_SQL;
+}
+
+/* Would the order go on with the work of that next try? It must not ask for a new
+ * instance, nor confirm anything, and each parameter that it gives must be the same. */
+static bool
+would_resume(const struct submit_order *order, const struct holder *holder)
+{
+    scoped(json_drop) json_t *theirs_given = NULL;
+    scoped(json_drop) json_t *theirs = NULL;
+    scoped(json_drop) json_t *given = NULL;
+    scoped(json_drop) json_t *ours = NULL;
+    struct params_errors errors;
+    struct err unread = {0};
+    const char *name;
+    json_t *value;
+
+    if (order->restart == 0 || order->n_after > 0)
+        return false;
+    if (json_parse(holder->given, strlen(holder->given), JSON_DEPTH_MAX, &theirs_given,
+                   &unread) < 0 ||
+        params_check(order->job, theirs_given, &theirs, &errors) != PARAMS_OK)
+        return false;
+    if (order->given && json_parse(order->given, strlen(order->given), JSON_DEPTH_MAX,
+                                   &given, &unread) < 0)
+        return false;
+    if (params_has_confirm(order->job, given) ||
+        params_check(order->job, given, &ours, &errors) != PARAMS_OK)
+        return false;
+    json_object_foreach(given, name, value)
+    {
+        if (!json_equal(json_object_get(ours, name), json_object_get(theirs, name)))
+            return false;
+    }
+    return true;
+}
+
+/* Who asks for it wants it now. */
+static int
+lift(struct submission *sub, const struct submit_order *order,
+     const struct holder *holder, struct err *err)
+{
+    if (!holder->is_followup || !by_person(order) || order->not_before_us > sub->now_us)
+        return 0;
+    return queue_later_lift(sub->db, holder->request_id, err);
+}
+
 /* 1 settled or ours, 0 changed meanwhile: try again. */
 static int
 reuse(struct submission *sub, struct draft *draft, const struct holder *holder,
@@ -190,16 +250,19 @@ reuse(struct submission *sub, struct draft *draft, const struct holder *holder,
     int64_t age_us = sub->now_us - holder->created_at_us;
     const struct db_value move[] = {p_i64(draft->id), p_text(draft->key),
                                     p_i64(holder->request_id)};
+    bool young = order->job->duplicates == QUEUE_DUPLICATES_REFUSE ||
+                 age_us < order->job->reuse_window_us;
     int64_t id;
     int r;
 
-    if (!own && !(holder->queued && age_us < order->job->reuse_window_us))
+    if (!own && !(holder->queued && young))
         return db_query_i64(sub->db, store_sql(sub->db, STMT_QUEUE_ACTIVE_MOVE), move,
                             array_len(move), &id, err);
     submit_settle(sub, draft, holder->request_id, SUBMIT_REUSED,
                   own ? own->order->lane : holder->lane);
-    if (!order->idempotency_key)
-        return 1;
+    r = own ? 0 : lift(sub, order, holder, err);
+    if (r < 0 || !order->idempotency_key)
+        return r < 0 ? r : 1;
     r = db_run(sub->db, store_sql(sub->db, STMT_QUEUE_IDEM_POINT), err,
                p_i64(holder->request_id), p_text(subject_of(order)),
                p_text(order->job->name), p_text(order->idempotency_key));
@@ -227,7 +290,9 @@ take_key(struct submission *sub, struct draft *draft, struct err *err)
         if (r == 0)
             continue;
         own = own_draft(sub, holder.request_id);
-        if (draft->order->job->duplicates == QUEUE_DUPLICATES_REFUSE)
+        if (draft->order->job->duplicates == QUEUE_DUPLICATES_REFUSE &&
+            !(holder.queued && holder.is_followup && by_person(draft->order) &&
+              would_resume(draft->order, &holder)))
             return refuse(draft, &holder, own != NULL, err);
         r = reuse(sub, draft, &holder, own, err);
         if (r != 0)

@@ -6,6 +6,7 @@
 #include "queue/submit_rows.h"
 
 #include "base/err.h"
+#include "base/sha256.h"
 #include "base/strs.h"
 #include "queue/closing.h"
 #include "queue/job.h"
@@ -15,6 +16,63 @@
 #include <assert.h>
 
 #define FEW 4
+
+const char *
+queue_refuse_key(struct arena *arena, const char *job)
+{
+    return arena_printf(arena, "job:%s", job);
+}
+
+/* 'job:' and the job, or 'req:' and a digest; pawl.submit makes the same ones. The
+ * digest is unambiguous: a job's name and canonical parameters hold no raw newline. */
+const char *
+submit_key_of(struct arena *arena, const struct submit_order *order)
+{
+    char hex[SHA256_HEX_SIZE];
+    const char *text;
+
+    switch (order->job->duplicates) {
+    case QUEUE_DUPLICATES_ALLOW:
+        return NULL;
+    case QUEUE_DUPLICATES_REFUSE:
+        return queue_refuse_key(arena, order->job->name);
+    case QUEUE_DUPLICATES_REUSE:
+        if (order->n_after > 0) /* one that waits for nothing is no answer to it */
+            return NULL;
+        text = arena_printf(arena, "%s\n%s\n%s", order->requester, order->job->name,
+                            order->canonical ? order->canonical : "{}");
+        sha256_hex(text, strlen(text), hex);
+        return arena_printf(arena, "req:%s", hex);
+    }
+    return NULL;
+}
+
+/* SQLite says the last one; PostgreSQL's sequence may have holes between them. */
+int
+submit_draw_ids(struct submission *sub, struct err *err)
+{
+    scoped(db_rows_end) struct db_rows rows = {0};
+    int64_t count = (int64_t)sub->count;
+    size_t i = 0;
+    int r;
+
+    r = db_ask(sub->db, store_sql(sub->db, STMT_QUEUE_DRAW_IDS), &rows, err,
+               p_i64(count));
+    if (r < 0)
+        return r;
+    while ((r = db_next(&rows, err)) > 0) {
+        sub->now_us = db_i64(&rows, 1);
+        if (db_kind(sub->db) == DB_SQLITE)
+            for (; i < sub->count; i++)
+                sub->drafts[i].id = db_i64(&rows, 0) - count + 1 + (int64_t)i;
+        else if (i < sub->count)
+            sub->drafts[i++].id = db_i64(&rows, 0);
+    }
+    assert(r < 0 || i == sub->count);
+    return r;
+}
+
+/* --- rows --- */
 
 static const char *const columns[] = {
     "id",       "job",        "given",      "requester",  "source",   "lane",
@@ -94,7 +152,7 @@ span_of(const struct submission *sub, const struct draft *draft)
         .expires_at_us = draft->expires_at_us,
         .not_before_us = draft->not_before_us,
         .created_at_us = sub->now_us,
-        .reason = "time",
+        .reason = draft->reason ? draft->reason : "time",
     };
 }
 
@@ -104,7 +162,8 @@ joins(const struct span *span, const struct span *next)
     return next->first_id == span->last_id + 1 && next->priority == span->priority &&
            next->expires_at_us == span->expires_at_us &&
            next->not_before_us == span->not_before_us && str_eq(next->job, span->job) &&
-           str_eq(next->lane, span->lane);
+           str_eq(next->lane, span->lane) && str_eq(next->reason, span->reason) &&
+           str_eq(span->reason, "time"); /* the others move one by one */
 }
 
 /* Runs of consecutive new requests alike; returns how many. */
@@ -136,7 +195,7 @@ write_spans(struct submission *sub, struct err *err)
     int r = 0;
 
     for (size_t i = 0; i < count && r == 0; i++) {
-        if (spans[i].not_before_us)
+        if (spans[i].not_before_us || !str_eq(spans[i].reason, "time"))
             r = queue_later_put(sub->db, &spans[i], spans[i].first_id, spans[i].last_id,
                                 err);
         else
@@ -201,7 +260,8 @@ submit_write_rows(struct submission *sub, struct submit_claimer *claimer,
     }
     if (n_new == 0)
         return 0;
-    if (n_new == 1 && !claimer && !last->not_before_us && db_kind(sub->db) == DB_PG)
+    if (n_new == 1 && !claimer && !last->not_before_us && !last->reason &&
+        db_kind(sub->db) == DB_PG)
         return enter_one_pg(sub, last, err);
     r = n_new <= FEW ? add_few(sub, err) : add_many(sub, err);
     if (r < 0)

@@ -155,21 +155,41 @@ RETURNING first_id, last_id, job, lane, worker, token, nonce, claimed_at,
 -- name: queue_close_one (id bigint, outcome text, worker text, token bigint,
 -- claimed_at bigint, finished_at bigint, detail text, execution_id bigint,
 -- result_path text, result_name text, result_type text, result_bytes bigint,
--- result_rows bigint, result_sha256 text)
--- queue_outcome_add and queue_release for one request, in one round trip.
+-- result_rows bigint, result_sha256 text, done text, failed text) -> (kind bigint,
+-- id bigint, other bigint, text text, name text)
+-- queue_outcome_add, chain_look and queue_release for one request, in one round trip:
+-- the look sees what the others take away. done or failed is the request's job.
 WITH added AS (
     INSERT INTO pawl.outcome (id, outcome, worker, token, claimed_at, finished_at, detail,
         execution_id, result_path, result_name, result_type, result_bytes, result_rows,
         result_sha256)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
-), f AS (DELETE FROM pawl.flag WHERE request_id = $1),
-   p AS (DELETE FROM pawl.progress WHERE request_id = $1)
-DELETE FROM pawl.active WHERE request_id = $1;
+), p AS (DELETE FROM pawl.progress WHERE request_id = $1),
+   a AS (DELETE FROM pawl.active WHERE request_id = $1),
+   w AS (DELETE FROM pawl.wait WHERE request_id = $1),
+   f AS (DELETE FROM pawl.flag WHERE request_id = $1 RETURNING request_id, stop, cancel)
+SELECT CAST(1 AS bigint) AS kind, r.id, CAST(0 AS bigint) AS other, r.next AS text,
+    CAST(NULL AS text) AS name
+FROM pawl.request r WHERE r.id = $1 AND r.next IS NOT NULL
+UNION ALL
+SELECT 2, b.after_id, b.request_id, NULL, NULL FROM pawl.wait b WHERE b.after_id = $1
+UNION ALL
+SELECT 3, f.request_id, f.stop + 2 * f.cancel, NULL, NULL FROM f
+UNION ALL
+SELECT 4, 0, 0, d.definition, d.name
+FROM pawl.job_definition d
+WHERE d.name = CAST($15 AS text) AND d.withdrawn_at IS NULL
+  AND jsonb_path_exists(CAST(d.definition AS jsonb), '$.next[0]')
+UNION ALL
+SELECT 4, 0, 0, e.definition, e.name
+FROM pawl.job_definition e
+WHERE e.name = CAST($16 AS text) AND e.withdrawn_at IS NULL;
 
 -- name: queue_release (ids bigint[])
 -- A final request leaves nothing behind in the hot tables.
 WITH f AS (DELETE FROM pawl.flag WHERE request_id = ANY (CAST($1 AS bigint[]))),
-     p AS (DELETE FROM pawl.progress WHERE request_id = ANY (CAST($1 AS bigint[])))
+     p AS (DELETE FROM pawl.progress WHERE request_id = ANY (CAST($1 AS bigint[]))),
+     w AS (DELETE FROM pawl.wait WHERE request_id = ANY (CAST($1 AS bigint[])))
 DELETE FROM pawl.active WHERE request_id = ANY (CAST($1 AS bigint[]));
 
 -- name: queue_promote (most bigint) -> (moved bigint)

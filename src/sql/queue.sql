@@ -31,13 +31,14 @@ ON CONFLICT (key) DO NOTHING
 RETURNING request_id;
 
 -- name: queue_active_get (key text) -> (request_id bigint, lane text, created_at bigint,
--- queued bigint)
+-- queued bigint, retry_of bigint, given text)
 SELECT a.request_id, r.lane, r.created_at,
     CASE WHEN (SELECT l.last_id FROM pawl.later l WHERE l.first_id <= a.request_id
                ORDER BY l.first_id DESC LIMIT 1) >= a.request_id
            OR (SELECT y.last_id FROM pawl.ready y WHERE y.first_id <= a.request_id
                ORDER BY y.first_id DESC LIMIT 1) >= a.request_id
-         THEN CAST(1 AS bigint) ELSE CAST(0 AS bigint) END AS queued
+         THEN CAST(1 AS bigint) ELSE CAST(0 AS bigint) END AS queued,
+    r.retry_of, r.given
 FROM pawl.active a LEFT JOIN pawl.request r ON r.id = a.request_id
 WHERE a.key = $1;
 
@@ -182,9 +183,6 @@ SELECT CASE WHEN (SELECT l.last_id FROM pawl.later l WHERE l.first_id <= $1
                   ORDER BY y.first_id DESC LIMIT 1) >= $1
             THEN CAST(1 AS bigint) ELSE CAST(0 AS bigint) END AS queued;
 
--- name: queue_request_known (id bigint) -> (there bigint)
-SELECT count(*) AS there FROM pawl.request WHERE id = $1;
-
 -- --- progress ---
 
 -- name: queue_progress (id bigint, done bigint, total bigint, message text)
@@ -218,7 +216,7 @@ FROM pawl.request r WHERE r.id BETWEEN $4 AND $5;
 -- name: queue_next_due () -> (due bigint, now bigint)
 SELECT min(w.at) AS due, pawl_now() AS now
 FROM (SELECT min(not_before) AS at FROM pawl.later
-          WHERE not_before IS NOT NULL AND reason = 'time'
+          WHERE not_before IS NOT NULL AND reason IN ('time', 'key')
       UNION ALL
       SELECT min(expires_at) FROM pawl.later WHERE expires_at IS NOT NULL
       UNION ALL

@@ -16,6 +16,42 @@ job_of(const char *name, enum queue_duplicates duplicates)
     };
 }
 
+static const char *
+text_or(const char *text, const char *otherwise)
+{
+    return text ? text : otherwise;
+}
+
+/* Texts and jobs that live as long as the process. */
+static struct arena lasting;
+
+const struct queue_job *
+define_job(struct harness *h, const struct job_text *text)
+{
+    struct queue_job *job = NULL;
+    struct err err = {0};
+    const char *definition = arena_printf(
+        &lasting,
+        "{\"description\":\"\",\"duplicates\":\"%s\",\"expire_after_us\":0,"
+        "\"kind\":\"task\",\"lane\":\"normal\",\"makes_result\":false,\"name\":\"%s\","
+        "\"needs_keys\":[],\"next\":%s,\"param_order\":%s,\"params\":%s,"
+        "\"priority\":0,\"retry\":{\"attempts\":%d,\"backoff_us\":%lld,"
+        "\"drained\":%s,\"max_backoff_us\":600000000,\"on\":[%s]},"
+        "\"reuse_window_us\":600000000,\"timeout_us\":0,\"title\":\"%s\"}",
+        text_or(text->duplicates, "allow"), text->name, text_or(text->next, "[]"),
+        text_or(text->param_order, "[]"), text_or(text->params, "{}"),
+        text->attempts ? text->attempts : 1, (long long)text->backoff_us,
+        text->drained ? "true" : "false", text_or(text->on, ""), text->name);
+
+    assert_ok(queue_job_parse(definition, &job, &err), &err);
+    harness_sql(h,
+                "DELETE FROM pawl.job_definition WHERE name = '%s';"
+                "INSERT INTO pawl.job_definition (name, version, hash, definition, "
+                "published_at) VALUES ('%s', 1, 'x', '%s', 1)",
+                text->name, text->name, definition);
+    return job;
+}
+
 struct submit_order
 order_of(const struct queue_job *job)
 {
@@ -78,11 +114,14 @@ int64_t
 claim_some(struct harness *h, const char *worker, int max, struct claim *claims,
            size_t *ret_count)
 {
-    static const char *const jobs[] = {"task", "other"};
+    static const char *const jobs[] = {"task", "other", "third"};
     /* Texts of the claims live as long as the test. */
     static struct arena arena;
-    struct claim_want want = {
-        .worker = worker, .lane = "normal", .jobs = jobs, .n_jobs = 2, .max = max};
+    struct claim_want want = {.worker = worker,
+                              .lane = "normal",
+                              .jobs = jobs,
+                              .n_jobs = array_len(jobs),
+                              .max = max};
     struct err err = {0};
     int64_t requests = 0;
 

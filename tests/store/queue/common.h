@@ -17,6 +17,23 @@
 
 struct queue_job job_of(const char *name, enum queue_duplicates duplicates);
 
+/* A job in force in the store. Zero fields: task, allow, one try, no next, no params.
+ */
+struct job_text {
+    const char *name;
+    const char *duplicates;
+    int attempts;
+    const char *on; /* "\"ERROR\"" … */
+    bool drained;
+    int64_t backoff_us;
+    const char *next;   /* JSON array */
+    const char *params; /* JSON object; in alphabetical order */
+    const char *param_order;
+};
+
+/* Returns it parsed, for orders; it lives until the process ends. */
+const struct queue_job *define_job(struct harness *h, const struct job_text *text);
+
 /* requester "tester", lane "normal", canonical {} */
 struct submit_order order_of(const struct queue_job *job);
 
@@ -31,7 +48,8 @@ int64_t submit_span(struct harness *h, const char *job, size_t count);
 int try_submit(struct harness *h, const struct submit_order *order,
                struct submit_answer *ret_answer, struct err *err);
 
-/* At most max requests of lane normal, jobs "task" and "other"; returns requests. */
+/* At most max requests of lane normal, jobs "task", "other", "third"; returns requests.
+ */
 int64_t claim_some(struct harness *h, const char *worker, int max, struct claim *claims,
                    size_t *ret_count);
 /* Exactly one request, of any of those jobs. */

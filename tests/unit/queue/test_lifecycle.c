@@ -47,7 +47,7 @@ test_each_outcome_has_its_ways(void **state)
         {OUTCOME_COMPLETED, false, true}, {OUTCOME_STOPPED, false, true},
         {OUTCOME_ERROR, false, true},     {OUTCOME_CANCELLED, true, true},
         {OUTCOME_TIMEOUT, false, true},   {OUTCOME_WORKER_LOST, false, true},
-        {OUTCOME_EXPIRED, true, false},   {OUTCOME_REFUSED, false, true},
+        {OUTCOME_EXPIRED, true, false},   {OUTCOME_REFUSED, true, true},
     };
 
     assert_int_equal(array_len(rows), OUTCOME_COUNT - 1);

@@ -1,0 +1,655 @@
+/* `after`: a request that waits for others, let go once, when all are COMPLETED. */
+#include "tests/store/queue/common.h"
+
+#include "queue/lost.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int64_t
+newest(struct harness *h)
+{
+    return harness_i64(h, "SELECT max(id) FROM pawl.request");
+}
+
+static int
+try_after(struct harness *h, const int64_t *after, size_t count, int64_t *ret_id,
+          struct err *err)
+{
+    struct queue_job job = job_of("other", QUEUE_DUPLICATES_ALLOW);
+    struct submit_order order = order_of(&job);
+    struct submit_answer answer = {0};
+    int r;
+
+    order.after = after;
+    order.n_after = count;
+    r = try_submit(h, &order, &answer, err);
+    *ret_id = answer.request_id;
+    return r;
+}
+
+static int64_t
+submit_after(struct harness *h, int64_t a, int64_t b)
+{
+    const int64_t after[] = {a, b};
+    struct err err = {0};
+    int64_t id;
+
+    assert_ok(try_after(h, after, b ? 2 : 1, &id, &err), &err);
+    return id;
+}
+
+static void
+assert_waits(struct harness *h, int64_t id, bool waits)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct request request = get(h, &arena, id);
+
+    assert_int_equal(request.status, REQUEST_QUEUED);
+    assert_int_equal(request.place, waits ? PLACE_LATER : PLACE_READY);
+    if (waits)
+        assert_string_equal(request.later_reason, "after");
+}
+
+/* Two requests, claimed apart by one worker each. */
+static void
+two(struct harness *h, int64_t ids[2], struct claim claims[2])
+{
+    for (int i = 0; i < 2; i++) {
+        ids[i] = submit_one(h, "task");
+        claims[i] = claim_one(h, i == 0 ? "w1" : "w2");
+        assert_int_equal(claims[i].first_id, ids[i]);
+    }
+}
+
+static void
+test_I21_a_fan_in_runs_once_when_both_are_completed(struct harness *h)
+{
+    for (int order = 0; order < 2; order++) {
+        struct claim claims[2];
+        int64_t ids[2];
+        int64_t id;
+
+        two(h, ids, claims);
+        id = submit_after(h, ids[0], ids[1]);
+        assert_waits(h, id, true);
+        finish_ok(h, ids[order], &claims[order], OUTCOME_COMPLETED);
+        assert_waits(h, id, true);
+        finish_ok(h, ids[order], &claims[order], OUTCOME_COMPLETED); /* told twice */
+        assert_waits(h, id, true);
+        finish_ok(h, ids[!order], &claims[!order], OUTCOME_COMPLETED);
+        assert_waits(h, id, false);
+        assert_int_equal(rows_in(h, "wait"), 0);
+        assert_int_equal(claim_one(h, "w3").first_id, id);
+        assert_consistent(h);
+    }
+}
+
+struct finisher {
+    struct harness *h;
+    struct claim claim;
+    int64_t id;
+};
+
+static void *
+finish_one(void *arg)
+{
+    struct finisher *finisher = (struct finisher *)arg;
+
+    finish_ok(finisher->h, finisher->id, &finisher->claim, OUTCOME_COMPLETED);
+    return NULL;
+}
+
+static void
+test_I21_two_that_finish_at_the_same_time_let_it_go_once(struct harness *h)
+{
+    for (int i = 0; i < 30; i++) {
+        struct claim claims[2];
+        struct finisher finishers[2];
+        int64_t ids[2];
+        int64_t id;
+
+        two(h, ids, claims);
+        id = submit_after(h, ids[0], ids[1]);
+        for (int k = 0; k < 2; k++)
+            finishers[k] = (struct finisher){h, claims[k], ids[k]};
+        in_parallel(2, finish_one, finishers, sizeof(finishers[0]));
+        assert_waits(h, id, false);
+        assert_int_equal(claim_one(h, "w3").first_id, id);
+        assert_int_equal(rows_in(h, "wait"), 0);
+    }
+    assert_consistent(h);
+}
+
+struct submitter {
+    struct harness *h;
+    struct claim claim;
+    int64_t id;
+    int64_t waiter; /* 0: this one finishes */
+};
+
+static void *
+submit_or_finish(void *arg)
+{
+    struct submitter *one = (struct submitter *)arg;
+
+    if (one->waiter)
+        one->waiter = submit_after(one->h, one->id, 0);
+    else
+        finish_ok(one->h, one->id, &one->claim, OUTCOME_COMPLETED);
+    return NULL;
+}
+
+static void
+test_I21_who_begins_to_wait_while_the_other_ends_is_not_forgotten(struct harness *h)
+{
+    for (int i = 0; i < 30; i++) {
+        struct submitter both[2] = {{.h = h}, {.h = h, .waiter = 1}};
+
+        both[0].id = both[1].id = submit_one(h, "task");
+        both[0].claim = claim_one(h, "w1");
+        in_parallel(2, submit_or_finish, both, sizeof(both[0]));
+        assert_waits(h, both[1].waiter, false);
+        assert_int_equal(claim_one(h, "w3").first_id, both[1].waiter);
+    }
+    assert_consistent(h);
+}
+
+static void
+test_what_is_completed_is_not_waited_for_and_what_failed_is_refused(struct harness *h)
+{
+    struct claim claims[2];
+    struct err err = {0};
+    int64_t ids[2];
+    int64_t id;
+
+    two(h, ids, claims);
+    finish_ok(h, ids[0], &claims[0], OUTCOME_COMPLETED);
+    assert_waits(h, submit_after(h, ids[0], 0), false);
+    id = submit_after(h, ids[0], ids[1]);
+    assert_waits(h, id, true);
+    finish_ok(h, ids[1], &claims[1], OUTCOME_STOPPED);
+    assert_int_equal(try_after(h, ids, 2, &id, &err), -ERR_INVALID);
+    assert_non_null(strstr(err.text, "/after/1"));
+    ids[1] = 999999;
+    assert_int_equal(try_after(h, ids, 2, &id, &err), -ERR_INVALID);
+    assert_non_null(strstr(err.text, "no request 999999"));
+}
+
+static void
+test_a_predecessor_that_fails_for_good_closes_all_behind_it(struct harness *h)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct request request;
+    struct claim claims[2];
+    int64_t ids[2];
+    int64_t a;
+    int64_t b;
+
+    two(h, ids, claims);
+    a = submit_after(h, ids[0], ids[1]);
+    b = submit_after(h, a, 0);
+    finish_ok(h, ids[0], &claims[0], OUTCOME_ERROR);
+    request = get(h, &arena, a);
+    assert_int_equal(request.status, REQUEST_FAILED);
+    assert_int_equal(request.outcome, OUTCOME_REFUSED);
+    assert_string_equal(request.detail, "request 1, which it waited for, ended ERROR");
+    assert_int_equal(get(h, &arena, b).outcome, OUTCOME_REFUSED);
+    assert_int_equal(rows_in(h, "wait"), 0);
+    assert_int_equal(rows_in(h, "later"), 0);
+    finish_ok(h, ids[1], &claims[1], OUTCOME_COMPLETED);
+    assert_int_equal(rows_in(h, "ready"), 0);
+    assert_consistent(h);
+}
+
+static void
+test_a_cancelled_or_expired_predecessor_closes_what_waits(struct harness *h)
+{
+    struct queue_job job = job_of("task", QUEUE_DUPLICATES_ALLOW);
+    struct submit_order order = order_of(&job);
+    scoped(arena_release) struct arena arena = {0};
+    struct err err = {0};
+    int64_t expired = 0;
+    struct claim claim;
+    int64_t id = submit_one(h, "task");
+    int64_t waiter = submit_after(h, id, 0);
+
+    assert_int_equal(queue_cancel(h->store, id, "op", &err), QUEUE_CANCELLED);
+    assert_int_equal(get(h, &arena, waiter).outcome, OUTCOME_REFUSED);
+
+    order.expires_at_us = HARNESS_NOW + 10;
+    id = submit_order(h, &order);
+    waiter = submit_after(h, id, 0);
+    harness_clock_advance(h, 10);
+    assert_ok(queue_expire(h->store, &expired, &err), &err);
+    assert_int_equal(get(h, &arena, id).outcome, OUTCOME_EXPIRED);
+    assert_int_equal(get(h, &arena, waiter).outcome, OUTCOME_REFUSED);
+    assert_int_equal(rows_in(h, "wait"), 0);
+
+    /* Completed, but a cancel had been asked: nothing is released. */
+    id = submit_one(h, "task");
+    waiter = submit_after(h, id, 0);
+    claim = claim_one(h, "w1");
+    assert_int_equal(queue_cancel(h->store, id, "op", &err), QUEUE_CANCEL_REQUESTED);
+    finish_ok(h, id, &claim, OUTCOME_COMPLETED);
+    assert_int_equal(get(h, &arena, waiter).outcome, OUTCOME_REFUSED);
+    assert_consistent(h);
+}
+
+static void
+test_who_waits_can_be_cancelled(struct harness *h)
+{
+    struct err err = {0};
+    int64_t id = submit_one(h, "task");
+    int64_t waiter = submit_after(h, id, 0);
+    struct claim claim = claim_one(h, "w1");
+
+    assert_int_equal(queue_cancel(h->store, waiter, "op", &err), QUEUE_CANCELLED);
+    assert_int_equal(rows_in(h, "wait"), 0);
+    finish_ok(h, id, &claim, OUTCOME_COMPLETED);
+    assert_int_equal(rows_in(h, "ready"), 0);
+    assert_consistent(h);
+}
+
+static void
+test_who_waits_follows_the_next_try(struct harness *h)
+{
+    struct claim claim;
+    int64_t first_id;
+    int64_t waiter;
+    int64_t late;
+    int64_t id;
+
+    define_job(h, &(struct job_text){.name = "task", .attempts = 3, .on = "\"ERROR\""});
+    first_id = submit_one(h, "task");
+    waiter = submit_after(h, first_id, 0);
+    claim = claim_one(h, "w1");
+    finish_ok(h, first_id, &claim, OUTCOME_ERROR);
+    assert_waits(h, waiter, true);
+    late = submit_after(h, first_id, 0); /* named by its first try */
+    assert_waits(h, late, true);
+    id = harness_i64(h, "SELECT max(after_id) FROM pawl.wait");
+    assert_int_not_equal(id, first_id);
+    claim = claim_one(h, "w1");
+    assert_int_equal(claim.first_id, id);
+    finish_ok(h, id, &claim, OUTCOME_COMPLETED);
+    assert_waits(h, waiter, false);
+    assert_waits(h, late, false);
+    assert_consistent(h);
+}
+
+static void
+test_after_and_not_before_are_both_kept(struct harness *h)
+{
+    struct queue_job job = job_of("other", QUEUE_DUPLICATES_ALLOW);
+    struct submit_order order = order_of(&job);
+    scoped(arena_release) struct arena arena = {0};
+    int64_t after = submit_one(h, "task");
+    struct claim claim = claim_one(h, "w1");
+    struct err err = {0};
+    int64_t moved = 0;
+    int64_t id;
+
+    order.after = &after;
+    order.n_after = 1;
+    order.not_before_us = HARNESS_NOW + 1000;
+    id = submit_order(h, &order);
+    assert_waits(h, id, true);
+    finish_ok(h, after, &claim, OUTCOME_COMPLETED);
+    assert_string_equal(get(h, &arena, id).later_reason, "time");
+    harness_clock_advance(h, 1000);
+    assert_ok(queue_promote(h->store, &moved, &err), &err);
+    assert_int_equal(moved, 1);
+    assert_waits(h, id, false);
+}
+
+/* --- a model --- */
+
+#define STEPS 1000
+#define MOST  4000
+
+enum where { M_READY, M_WAITS, M_RUNNING, M_FINAL };
+
+struct model_request {
+    int64_t id;
+    enum where where;
+    enum request_outcome outcome;
+    const char *job;
+    bool chained; /* its next is third */
+    int attempt;
+    bool cancel;
+    size_t after[2]; /* indices still waited for */
+    size_t n_after;
+    size_t next_try; /* 0 = none */
+    struct claim claim;
+};
+
+struct model {
+    struct harness *h;
+    struct model_request list[MOST];
+    size_t count; /* from 1 */
+    int64_t seen; /* the newest id */
+    uint32_t random;
+};
+
+static uint32_t
+pick(struct model *model, uint32_t below)
+{
+    model->random = model->random * 1664525u + 1013904223u;
+    return (model->random >> 8) % below;
+}
+
+/* A new request that the store must have made just now. */
+static size_t
+model_add(struct model *model, const char *job, int64_t id)
+{
+    struct model_request *one;
+    size_t at = ++model->count;
+
+    assert_true(at < MOST);
+    if (!id)
+        id = harness_i64(model->h, "SELECT min(id) FROM pawl.request WHERE id > %lld",
+                         (long long)model->seen);
+    assert_true(id > model->seen);
+    model->seen = id;
+    one = &model->list[at];
+    *one = (struct model_request){.id = id, .job = job, .attempt = 1};
+    return at;
+}
+
+static size_t
+model_third_active(const struct model *model)
+{
+    for (size_t i = 1; i <= model->count; i++)
+        if (strcmp(model->list[i].job, "third") == 0 && model->list[i].where != M_FINAL)
+            return i;
+    return 0;
+}
+
+static size_t
+model_last_try(const struct model *model, size_t at)
+{
+    while (model->list[at].next_try)
+        at = model->list[at].next_try;
+    return at;
+}
+
+static void
+model_close(struct model *model, size_t at, enum request_outcome outcome)
+{
+    struct model_request *one = &model->list[at];
+    bool done = outcome == OUTCOME_COMPLETED && !one->cancel;
+    bool again = !one->cancel && one->where == M_RUNNING && one->attempt < 2 &&
+                 (outcome == OUTCOME_ERROR || outcome == OUTCOME_WORKER_LOST);
+
+    one->where = M_FINAL;
+    one->outcome = outcome;
+    if (again) {
+        size_t next = model_add(model, one->job, 0);
+
+        model->list[next].attempt = one->attempt + 1;
+        model->list[next].chained = one->chained;
+        one->next_try = next;
+    }
+    if (done && one->chained && !model_third_active(model))
+        model_add(model, "third", 0);
+    for (size_t i = 1; i <= model->count; i++) {
+        struct model_request *waiter = &model->list[i];
+        size_t left = 0;
+        bool refused = false;
+
+        if (waiter->where != M_WAITS)
+            continue;
+        for (size_t k = 0; k < waiter->n_after; k++) {
+            if (waiter->after[k] != at)
+                waiter->after[left++] = waiter->after[k];
+            else if (one->next_try)
+                waiter->after[left++] = one->next_try;
+            else if (!done)
+                refused = true;
+        }
+        waiter->n_after = left;
+        if (refused)
+            model_close(model, i, OUTCOME_REFUSED);
+        else if (left == 0)
+            waiter->where = M_READY;
+    }
+}
+
+static size_t
+pick_running(struct model *model)
+{
+    size_t start = model->count ? pick(model, (uint32_t)model->count) : 0;
+
+    for (size_t i = 0; i < model->count; i++) {
+        size_t at = 1 + (start + i) % model->count;
+
+        if (model->list[at].where == M_RUNNING)
+            return at;
+    }
+    return 0;
+}
+
+static void
+step_submit(struct model *model)
+{
+    struct queue_job job = job_of("task", QUEUE_DUPLICATES_ALLOW);
+    struct submit_order order = order_of(&job);
+    size_t at;
+
+    if (pick(model, 2))
+        order.next = "[\"third\"]";
+    at = model_add(model, "task", submit_order(model->h, &order));
+    model->list[at].chained = order.next != NULL;
+}
+
+static void
+step_submit_third(struct model *model)
+{
+    struct queue_job job = job_of("third", QUEUE_DUPLICATES_REFUSE);
+    struct submit_order order = order_of(&job);
+    struct submit_answer answer;
+    struct err err = {0};
+    size_t active = model_third_active(model);
+    int r;
+
+    order.source = SOURCE_SCHEDULE; /* never answered with a next try */
+    r = try_submit(model->h, &order, &answer, &err);
+    if (active) {
+        assert_int_equal(r, -ERR_JOB_ALREADY_RUNNING);
+        assert_int_equal(strtoll(err.detail, NULL, 10), model->list[active].id);
+    } else {
+        assert_ok(r, &err);
+        model_add(model, "third", answer.request_id);
+    }
+}
+
+static void
+step_submit_after(struct model *model)
+{
+    size_t range = model->count < 30 ? model->count : 30;
+    size_t open[2];
+    size_t n_open = 0;
+    int64_t after[2];
+    bool refused = false;
+    struct err err = {0};
+    int64_t id;
+    int r;
+
+    if (range == 0)
+        return;
+    for (int k = 0; k < 2; k++) {
+        size_t at = model->count - pick(model, (uint32_t)range);
+        const struct model_request *last = &model->list[model_last_try(model, at)];
+
+        after[k] = model->list[at].id;
+        if (last->where != M_FINAL) {
+            open[n_open] = model_last_try(model, at);
+            n_open += n_open == 0 || open[0] != open[1];
+        } else {
+            refused |= last->outcome != OUTCOME_COMPLETED;
+        }
+    }
+    r = try_after(model->h, after, 2, &id, &err);
+    if (refused) {
+        assert_int_equal(r, -ERR_INVALID);
+        return;
+    }
+    assert_ok(r, &err);
+    r = (int)model_add(model, "other", id);
+    model->list[r].where = n_open ? M_WAITS : M_READY;
+    model->list[r].n_after = n_open;
+    memcpy(model->list[r].after, open, sizeof(open));
+}
+
+static void
+step_claim(struct model *model)
+{
+    struct claim claim;
+    size_t count;
+    char worker[40];
+
+    snprintf(worker, sizeof(worker), "w%u", pick(model, 1000000));
+    claim_some(model->h, worker, 1, &claim, &count);
+    for (size_t i = 1; i <= model->count; i++) {
+        if (count == 0) {
+            assert_int_not_equal(model->list[i].where, M_READY);
+        } else if (model->list[i].id == claim.first_id) {
+            assert_int_equal(model->list[i].where, M_READY);
+            model->list[i].where = M_RUNNING;
+            model->list[i].claim = claim;
+            return;
+        }
+    }
+    assert_int_equal(count, 0);
+}
+
+static void
+step_finish(struct model *model)
+{
+    static const enum request_outcome outcomes[] = {
+        OUTCOME_COMPLETED, OUTCOME_COMPLETED, OUTCOME_COMPLETED, OUTCOME_ERROR,
+        OUTCOME_STOPPED};
+    enum request_outcome outcome = outcomes[pick(model, array_len(outcomes))];
+    size_t at = pick_running(model);
+
+    if (!at)
+        return;
+    finish_ok(model->h, model->list[at].id, &model->list[at].claim, outcome);
+    model_close(model, at, outcome);
+}
+
+static void
+step_lose(struct model *model)
+{
+    scoped(arena_release) struct arena arena = {0};
+    scoped(xfree_ptr) char *worker = NULL;
+    struct lost_request *list = NULL;
+    struct err err = {0};
+    size_t at = pick_running(model);
+    size_t count;
+
+    if (!at)
+        return;
+    worker =
+        harness_text(model->h, "SELECT worker FROM pawl.claim WHERE first_id = %lld",
+                     (long long)model->list[at].id);
+    assert_ok(queue_close_lost(model->h->store, worker, "lost", NULL, NULL, &arena,
+                               &list, &count, &err),
+              &err);
+    assert_int_equal(count, 1);
+    model_close(model, at,
+                model->list[at].cancel ? OUTCOME_CANCELLED : OUTCOME_WORKER_LOST);
+}
+
+static void
+step_cancel(struct model *model)
+{
+    struct err err = {0};
+    size_t asked = model->count ? 1 + pick(model, (uint32_t)model->count) : 0;
+    size_t at;
+    int r;
+
+    if (!asked)
+        return;
+    at = model_last_try(model, asked);
+    r = queue_cancel(model->h->store, model->list[asked].id, "op", &err);
+    if (model->list[at].where == M_FINAL) {
+        assert_int_equal(r, -ERR_ALREADY_FINAL);
+    } else if (model->list[at].where == M_RUNNING) {
+        assert_int_equal(r, QUEUE_CANCEL_REQUESTED);
+        model->list[at].cancel = true;
+    } else {
+        assert_int_equal(r, QUEUE_CANCELLED);
+        model_close(model, at, OUTCOME_CANCELLED);
+    }
+}
+
+static void
+compare(struct model *model)
+{
+    static const enum request_place places[] = {PLACE_READY, PLACE_LATER, PLACE_CLAIM,
+                                                PLACE_OUTCOME};
+
+    assert_int_equal(rows_in(model->h, "request"), model->count);
+    for (size_t i = 1; i <= model->count; i++) {
+        scoped(arena_release) struct arena arena = {0};
+        const struct model_request *one = &model->list[i];
+        struct request request = get(model->h, &arena, one->id);
+
+        assert_int_equal(request.place, places[one->where]);
+        assert_int_equal(request.outcome, one->outcome);
+        assert_int_equal(request.attempt, one->attempt);
+        assert_string_equal(request.job, one->job);
+    }
+    assert_int_equal(rows_in(model->h, "active"), model_third_active(model) != 0);
+    assert_consistent(model->h);
+}
+
+static void
+test_I7_I12_I21_a_thousand_random_steps_agree_with_a_model(struct harness *h)
+{
+    static void (*const steps[])(struct model *) = {
+        step_submit, step_submit_third, step_submit_after, step_claim, step_claim,
+        step_claim,  step_finish,       step_finish,       step_lose,  step_cancel};
+    scoped(xfree_ptr) struct model *model = xcalloc(1, sizeof(*model));
+
+    model->h = h;
+    model->random = 20261101;
+    define_job(h, &(struct job_text){.name = "task",
+                                     .attempts = 2,
+                                     .on = "\"ERROR\",\"WORKER_LOST\""});
+    define_job(h, &(struct job_text){.name = "other",
+                                     .attempts = 2,
+                                     .on = "\"ERROR\",\"WORKER_LOST\""});
+    define_job(h, &(struct job_text){.name = "third",
+                                     .duplicates = "refuse",
+                                     .attempts = 2,
+                                     .on = "\"ERROR\",\"WORKER_LOST\""});
+    for (int i = 1; i <= STEPS; i++) {
+        steps[pick(model, array_len(steps))](model);
+        assert_int_equal(newest(h), model->seen); /* nothing that the model has not */
+        if (i % 250 == 0)
+            compare(model);
+    }
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        store_test(test_I21_a_fan_in_runs_once_when_both_are_completed),
+        store_test(test_I21_two_that_finish_at_the_same_time_let_it_go_once),
+        store_test(test_I21_who_begins_to_wait_while_the_other_ends_is_not_forgotten),
+        store_test(test_what_is_completed_is_not_waited_for_and_what_failed_is_refused),
+        store_test(test_a_predecessor_that_fails_for_good_closes_all_behind_it),
+        store_test(test_a_cancelled_or_expired_predecessor_closes_what_waits),
+        store_test(test_who_waits_can_be_cancelled),
+        store_test(test_who_waits_follows_the_next_try),
+        store_test(test_after_and_not_before_are_both_kept),
+        store_test(test_I7_I12_I21_a_thousand_random_steps_agree_with_a_model),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
