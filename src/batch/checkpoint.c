@@ -67,3 +67,23 @@ batch_checkpoint(struct store *store, const struct checkpoint *checkpoint,
 
     return store_write(store, STORE_NORMAL, checkpoint_fn, &copy, err);
 }
+
+static int
+there_fn(struct db *db, void *arg, struct err *err)
+{
+    const struct checkpoint *checkpoint = (const struct checkpoint *)arg;
+    const struct db_value id = p_i64(checkpoint->step_id);
+    int64_t chunk = 0;
+    int r = db_query_i64(db, store_sql(db, STMT_BATCH_STEP_CHUNK), &id, 1, &chunk, err);
+
+    return r < 0 ? r : r == 1 && chunk == checkpoint->point.chunk;
+}
+
+int
+batch_checkpoint_there(struct store *store, const struct checkpoint *checkpoint,
+                       struct err *err)
+{
+    struct checkpoint copy = *checkpoint;
+
+    return store_read(store, there_fn, &copy, err);
+}

@@ -97,6 +97,10 @@ int batch_checkpoint(struct store *store, const struct checkpoint *checkpoint,
 int batch_checkpoint_in(struct db *db, const struct checkpoint *checkpoint,
                         struct err *err) must_check;
 
+/* Does this chunk stand there already (a commit whose answer was lost)? 1 yes, 0 no. */
+int batch_checkpoint_there(struct store *store, const struct checkpoint *checkpoint,
+                           struct err *err) must_check;
+
 /* End a step that is not COMPLETED yet: STOPPED, FAILED or COMPLETED. */
 int batch_step_end(struct store *store, int64_t request_id, struct claim_token token,
                    int64_t step_id, enum execution_state state, const char *message,

@@ -68,6 +68,8 @@ int run_database(struct run *run, const char *name, enum io_db_use use,
 void run_databases_cut(struct run *run); /* any thread */
 void run_databases_close(struct run *run);
 
+void run_pause_ms(int64_t ms);
+
 /* Record the end. While the store is away: keep it (*ret_kept), and try again for
  * env->record_retry_us. BATCH_LOST: somebody else has closed the request. */
 int run_record(struct run *run, const struct finish_order *order, bool *ret_kept,

@@ -20,8 +20,8 @@ run_record_later(int r)
            r == -ERR_DB_CONFLICT || r == -ERR_TIMEOUT || r == -ERR_DISK_FULL;
 }
 
-static void
-pause_ms(int64_t ms)
+void
+run_pause_ms(int64_t ms)
 {
     struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
 
@@ -69,7 +69,7 @@ run_record(struct run *run, const struct finish_order *order, bool *ret_kept,
         if (r >= 0 || !run_record_later(r) || atomic_load(&run->cut) ||
             clock_mono_us(clock) >= give_up_us)
             return r;
-        pause_ms(backoff_next_ms(&backoff));
+        run_pause_ms(backoff_next_ms(&backoff));
         err_clear(err);
     }
 }

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/retry.h"
 #include "queue/progress.h"
 #include "store/store.h"
 
@@ -58,6 +59,10 @@ step_database(struct io_ctx *io, const char *name, enum io_db_use use,
     return run_database(io->owner, name, use, ret_db, err);
 }
 
+/* How long a chunk waits for a store that does not answer. It holds nobody up: without
+ * the store nothing else could be claimed. */
+#define CHUNK_WAIT_US (10 * US_PER_MINUTE)
+
 struct commit {
     const struct step_checkpoint *cp;
     const struct checkpoint *checkpoint;
@@ -76,6 +81,48 @@ commit_with_rows(struct db *db, void *arg, struct err *err)
     r = batch_checkpoint_in(db, commit->checkpoint, err);
     if (r == BATCH_LOST)
         return err_set(err, ERR_STALE_TOKEN, "the claim is gone");
+    return r;
+}
+
+static int
+commit_once(struct run *run, struct commit *commit, struct err *err)
+{
+    if (commit->cp->apply)
+        return store_write(run->env->store, STORE_NORMAL, commit_with_rows, commit,
+                           err);
+    return batch_checkpoint(run->env->store, commit->checkpoint, err);
+}
+
+static bool
+may_wait(struct run *run, int64_t until_us)
+{
+    return run_wish(run) < RUN_TIMEOUT && !atomic_load(&run->cut) &&
+           clock_mono_us(run->env->clock) < until_us;
+}
+
+/*
+ * Work that is done is not thrown away because the store was away for a while. After a
+ * failure one look tells whether the chunk was committed nonetheless; where the look
+ * fails too, a second commit is refused by the order of chunks.
+ */
+static int
+commit_chunk(struct run *run, struct commit *commit, struct err *err)
+{
+    int64_t until_us = clock_mono_us(run->env->clock) + CHUNK_WAIT_US;
+    struct backoff backoff = {.base_ms = 50, .max_ms = 2000, .jitter = 0.5};
+    int r = commit_once(run, commit, err);
+
+    while (r < 0 && (run_record_later(r) || backoff.attempts > 0)) {
+        struct err ignored = {0};
+
+        if (batch_checkpoint_there(run->env->store, commit->checkpoint, &ignored) == 1)
+            return BATCH_OK;
+        if (!run_record_later(r) || !may_wait(run, until_us))
+            return r;
+        run_pause_ms(backoff_next_ms(&backoff));
+        err_clear(err);
+        r = commit_once(run, commit, err);
+    }
     return r;
 }
 
@@ -104,10 +151,7 @@ step_checkpoint(void *arg, const struct step_checkpoint *cp, struct err *err)
 
     if (run_wish(run) == RUN_LOST)
         return STEP_LOST;
-    if (cp->apply)
-        r = store_write(run->env->store, STORE_NORMAL, commit_with_rows, &commit, err);
-    else
-        r = batch_checkpoint(run->env->store, &checkpoint, err);
+    r = commit_chunk(run, &commit, err);
     if (r == BATCH_LOST || r == -ERR_STALE_TOKEN) {
         run_ask(run, RUN_LOST);
         return STEP_LOST;

@@ -53,6 +53,9 @@ SET read_count = $1, write_count = $2, filter_count = $3, skip_count = $4, commi
     rollbacks = $6, chunk = $7, position = $8, writer_state = $9, last_updated = pawl_now()
 WHERE id = $10 AND chunk = $7 - 1 AND state IN ('STARTED', 'STOPPING');
 
+-- name: batch_step_chunk (id bigint) -> (chunk bigint)
+SELECT CAST(chunk AS bigint) AS chunk FROM pawl.step_execution WHERE id = $1;
+
 -- name: batch_steps_alive (execution_id bigint) -> (id bigint, state text)
 SELECT id, state FROM pawl.step_execution
 WHERE execution_id = $1 AND state IN ('STARTING', 'STARTED', 'STOPPING') ORDER BY ordinal;

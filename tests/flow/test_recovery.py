@@ -1,0 +1,296 @@
+"""Workers that die, freeze or lose the store: what they held is closed, and only that."""
+
+import signal
+import time
+
+import flow_jobs as jobs
+import pytest
+from pawl_env import Cluster, Site, read_csv, wait_for
+
+DEAD_AFTER = 6
+SETTINGS = f"""\
+lanes: {{normal: 1, large: 1}}
+worker: {{heartbeat: 1s, dead_after: {DEAD_AFTER}s, reap: 1s, safety_scan: 1s, poll: 1s, record_retry: 1s}}
+"""
+
+# Counts on the worker's own processor; `fail_at` overflows there.
+LOCAL = """\
+  local:
+    params: {rows: {type: integer}, fail_at: {type: integer, default: 0}}
+    duplicates: allow
+    retry: none
+    lane: normal
+    steps:
+      - name: count
+        read: {database: local, sql: "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :rows) SELECT count(*) AS n, sum(CASE WHEN i = :fail_at THEN abs(-9223372036854775807 - 1) ELSE 0 END) AS x FROM n"}
+        write: {file: count.csv}
+"""
+JOBS = jobs.QUICK + jobs.SLOW
+
+
+def database_away(cluster):
+    cluster.pg_ctl("stop", "-m", "immediate")
+
+
+@pytest.fixture
+def two(cluster):
+    """An api and two workers with one slot each."""
+    site = Site("pg", cluster, JOBS, SETTINGS)
+    try:
+        site.pawl("migrate")
+        site.start("api")
+        site.start_worker("one")
+        site.start_worker("two")
+        yield site
+        site.close()
+    finally:
+        site.discard()
+
+
+@pytest.fixture
+def own():
+    """A site on a cluster that the test may stop; its job needs no other database."""
+    cluster = Cluster(own=True)
+    site = None
+    try:
+        site = Site("pg", cluster, LOCAL, SETTINGS,
+                    databases={"local": "sqlite:./local.db"})
+        (site.folder / "local.db").touch()
+        site.up()
+        yield site
+        site.close()
+    finally:
+        if site:
+            site.discard()
+        cluster.close()
+
+
+def server_of(site, request_id):
+    """The process that carries the request: the worker's id begins with its pid."""
+    pid = int(site.get(request_id)["worker"].split("@")[0])
+    (server,) = [s for s in site.servers if s.pid == pid]
+    return server
+
+
+def start_two(site):
+    """One request on each worker; (request, its server) twice."""
+    ids = [site.submit_id("slow", rows=2000, ms=20) for _ in range(2)]
+    for request_id in ids:
+        site.wait_progress(request_id, 2)
+    pairs = [(i, server_of(site, i)) for i in ids]
+    assert pairs[0][1] is not pairs[1][1]
+    return pairs
+
+
+def trusted(site):
+    """Nobody is judged before one whole dead_after since the start."""
+    start = time.monotonic()
+    wait_for(lambda: time.monotonic() - start > DEAD_AFTER + 1, "the judges' time", 30)
+
+
+def lost(site, request_id):
+    request = site.get(request_id)
+    return request["outcome"] == "WORKER_LOST" and request
+
+
+# --- a dead worker ---
+
+def test_A14_a_killed_workers_request_is_closed_in_time_and_the_others_go_on(two):
+    (dead, killed), (alive, survivor) = start_two(two)
+    trusted(two)
+    killed.kill()
+    begin = time.monotonic()
+    request = wait_for(lambda: lost(two, dead), "the request is closed", DEAD_AFTER + 10)
+    took = time.monotonic() - begin
+    print(f"closed {took:.2f} s after the kill, dead_after is {DEAD_AFTER} s")
+    assert DEAD_AFTER - 1.5 < took < DEAD_AFTER + 3
+    assert "ask for it again" in request["detail"].lower()
+    assert two.get(alive)["status"] == "RUNNING"
+    assert two.count("worker") == 1
+    assert [p for p in two.parts() if p.name.startswith(f"{dead}-")] == []
+    assert "a worker is dead" in survivor.log()
+    two.wait_done(alive, 120)
+
+
+def test_A14_a_short_freeze_closes_nothing(two):
+    (frozen, server), (other, _) = start_two(two)
+    trusted(two)
+    server.signal(signal.SIGSTOP)
+    start = time.monotonic()
+    wait_for(lambda: time.monotonic() - start > DEAD_AFTER / 2, "half of dead_after")
+    server.signal(signal.SIGCONT)
+    two.wait_done(frozen, 120)
+    two.wait_done(other, 120)
+
+
+def test_A14_a_long_frozen_worker_is_fenced_when_it_wakes(two):
+    (frozen, server), (other, _) = start_two(two)
+    trusted(two)
+    server.signal(signal.SIGSTOP)
+    wait_for(lambda: lost(two, frozen), "the request is closed", DEAD_AFTER + 10)
+    before = two.get(frozen)
+    rows = two.sql("SELECT state, last_updated FROM pawl.execution ORDER BY id")
+    server.signal(signal.SIGCONT)
+    wait_for(lambda: "not recorded by us" in server.log(), "it gives its run up")
+    wait_for(lambda: two.count("worker") == 2, "it is back")
+    assert server.log().count("declared dead") == 1
+    after = two.get(frozen)
+    assert {k: after[k] for k in ("outcome", "detail", "worker", "execution")
+            if k in after} == {k: before[k] for k in ("outcome", "detail", "worker",
+                                                      "execution") if k in before}
+    now = two.sql("SELECT state, last_updated FROM pawl.execution ORDER BY id")
+    assert now[0] == rows[0]  # its chunks after the closing left no trace
+    assert two.files(frozen) == []
+    assert [p for p in two.parts() if p.name.startswith(f"{frozen}-")] == []
+    again = two.submit_id("quick")
+    assert two.get(other)["status"] == "RUNNING"
+    two.wait_done(again)  # by the one that woke: the other's slot is taken
+    assert server_of(two, again) is server
+    two.wait_done(other, 120)
+
+
+# --- seats ---
+
+def test_B23_two_folders_with_one_seat_name_do_not_kill_each_other(cluster):
+    site = Site("pg", cluster, JOBS,
+                SETTINGS.replace("worker: {", "worker: {seat: desk, "))
+    try:
+        site.pawl("migrate")
+        site.start("api")
+        first = site.start_worker("one")
+        running = site.submit_id("slow", rows=400, ms=20)
+        site.wait_progress(running, 2)
+        second = site.start_worker("two", ready=False)
+        assert second.wait_end() == 78
+        assert "seat taken" in second.log()
+        assert site.get(running)["status"] == "RUNNING"
+        first.kill()  # now the seat is free, though the folder is another
+        site.start_worker("two")
+        assert site.wait_final(running)["outcome"] == "WORKER_LOST"
+        site.close()
+    finally:
+        site.discard()
+
+
+# --- lanes ---
+
+def test_B24_a_lane_that_nobody_serves_any_more_is_taken_over(cluster):
+    site = Site("pg", cluster, jobs.variant(jobs.QUICK, "quick", lane="gone"),
+                SETTINGS.replace("lanes: {", "lanes: {gone: 0, "))
+    try:
+        site.up()
+        request_id = site.submit_id("quick")
+        hour = 3600 * 10**6
+        site.store_do(f"UPDATE pawl.ready SET ready_since = ready_since - {2 * hour} "
+                      f"+ {60 * 10**6}")
+        wait_for(lambda: site.one("SELECT max(beat_at) - max(started_at) AS n "
+                                  "FROM pawl.worker") > 3 * 10**6, "some repairs pass")
+        assert site.get(request_id)["status"] == "QUEUED"
+        site.store_do(f"UPDATE pawl.ready SET ready_since = ready_since - {120 * 10**6}")
+        site.wait_done(request_id, 10)
+        assert site.get(request_id)["lane"] == "gone"
+        site.close()
+    finally:
+        site.discard()
+
+
+# --- the store away ---
+
+def running_on_own(site, **params):
+    request_id = site.submit_id("local", **params)
+    site.wait_running(request_id)
+    wait_for(lambda: site.count("step_execution") == 1, "its step has begun")
+    return request_id
+
+
+def outcome_in_store(site, request_id):
+    rows = site.sql(f"SELECT outcome, detail FROM pawl.outcome WHERE id = {request_id}")
+    return rows[0] if rows else None
+
+
+def test_A34_a_run_that_ends_while_the_store_is_away_is_recorded_when_it_is_back(own):
+    request_id = running_on_own(own, rows=4_000_000)
+    database_away(own.cluster)
+    part = wait_for(lambda: [p for p in own.parts() if p.stat().st_size > 3],
+                    "the file is written", 60)
+    assert part
+    own.cluster.pg_ctl("start")
+    begin = time.monotonic()
+    outcome = wait_for(lambda: outcome_in_store(own, request_id), "it is recorded", 20)
+    took = time.monotonic() - begin
+    print(f"recorded {took:.2f} s after the store was back")
+    assert outcome["outcome"] == "COMPLETED" and took < 5
+    assert own.count("execution") == 1
+    wait_for(lambda: own.call("GET", "/readyz").status == 200, "the api is back")
+    assert read_csv(own.result(request_id))[1][0] == "4000000"
+
+
+def test_A34_A35_an_outcome_kept_in_the_spool_outlives_the_worker(own):
+    request_id = running_on_own(own, rows=4_000_000, fail_at=3_999_999)
+    database_away(own.cluster)
+    spool = own.folder / "state-worker/spool"
+    wait_for(lambda: list(spool.glob("*.json")), "the outcome is in the spool", 60)
+    wait_for(lambda: "its outcome waits for the store" in own.worker.log(),
+             "it is given up for now", 60)
+    own.worker.kill()
+    own.cluster.pg_ctl("start")
+    begin = time.monotonic()
+    own.restart_worker()
+    outcome = wait_for(lambda: outcome_in_store(own, request_id), "it is recorded", 20)
+    print(f"recorded {time.monotonic() - begin:.2f} s after the start")
+    assert outcome["outcome"] == "ERROR" and "overflow" in outcome["detail"]
+    assert own.count("execution", "state = 'FAILED'") == 1
+    assert list(spool.glob("*")) == []
+
+
+def test_A35_an_outcome_kept_in_the_spool_is_recorded_when_the_store_is_back(own):
+    request_id = running_on_own(own, rows=4_000_000, fail_at=3_999_999)
+    database_away(own.cluster)
+    wait_for(lambda: "its outcome waits for the store" in own.worker.log(),
+             "it is given up for now", 60)
+    own.cluster.pg_ctl("start")
+    begin = time.monotonic()
+    outcome = wait_for(lambda: outcome_in_store(own, request_id), "it is recorded", 20)
+    took = time.monotonic() - begin
+    print(f"recorded {took:.2f} s after the store was back")
+    assert outcome["outcome"] == "ERROR" and took < 5
+
+
+# --- ending ---
+
+def test_A19_a_second_signal_cuts_off_what_hangs(cluster):
+    """Its statement sends no row for minutes, so no chunk border comes."""
+    site = Site("pg", cluster, jobs.SLOW, SETTINGS)
+    try:
+        site.up()
+        request_id = site.submit_id("slow", rows=1, ms=120_000)
+        site.wait_running(request_id)
+        wait_for(lambda: site.count("step_execution") == 1, "its step has begun")
+        worker = site.worker
+        worker.signal(signal.SIGTERM)
+        wait_for(lambda: "draining" in worker.log(), "the drain begins")
+        assert site.get(request_id)["status"] == "RUNNING"
+        begin = time.monotonic()
+        worker.signal(signal.SIGINT)
+        assert worker.wait_end(30) == 0
+        assert time.monotonic() - begin < 10
+        request = site.wait_final(request_id)
+        assert (request["status"], request["outcome"]) == ("DONE", "STOPPED")
+        site.close()
+    finally:
+        site.discard()
+
+
+def test_A13_workers_are_listed_with_what_they_serve(two):
+    listed = two.pawl("workers").stdout
+    assert listed.count(" live ") == 2 and "normal 0/1" in listed
+    running = two.submit_id("slow", rows=1000, ms=20)
+    server = None
+    try:
+        two.wait_progress(running, 1)
+        server = server_of(two, running)
+        wait_for(lambda: "normal 1/1" in two.pawl("workers").stdout, "the next beat", 10)
+    finally:
+        two.cancel(running)
+    two.wait_final(running)
+    assert server
