@@ -366,17 +366,23 @@ record(struct run *run, struct end *end, struct run_report *report)
     store_wake(run->env->store, WAKE_DONE);
 }
 
+/* Before the end is recorded: after that nobody would look for what a kill leaves. */
+static void
+tidy(struct run *run)
+{
+    result_store_drop_parts(run->env->results, run->request_id, run->token.number);
+    if (run->temp_folder)
+        fs_remove_tree_quietly(run->temp_folder);
+}
+
 /* A result that was published but belongs to no recorded outcome must not stay. When
  * the store never answered it may be recorded yet: then it stays; and where the claim
  * was lost, whoever closed it may have found our work whole. */
 static void
-tidy(struct run *run, const struct end *end, const struct run_report *report)
+take_back(struct run *run, const struct end *end, const struct run_report *report)
 {
-    result_store_drop_parts(run->env->results, run->request_id, run->token.number);
     if (end->result.known && !report->recorded && run_wish(run) == RUN_LOST)
         run_discard_files(run->env, run->request_id);
-    if (run->temp_folder)
-        fs_remove_tree_quietly(run->temp_folder);
 }
 
 void
@@ -397,8 +403,9 @@ run_carry_out(struct run *run, struct run_report *ret_report)
         publish(run, &end);
     }
     run_databases_close(run);
+    tidy(run);
     record(run, &end, &report);
-    tidy(run, &end, &report);
+    take_back(run, &end, &report);
     report.took_us = clock_mono_us(run->env->clock) - began_us;
     *ret_report = report;
 }
