@@ -155,8 +155,43 @@ follow_print_end(struct cli *cli, const json_t *request, const char *path)
     puts(buf_str(&line));
 }
 
+int64_t
+follow_last_try(const json_t *request)
+{
+    const json_t *tries = json_object_get(request, "attempts");
+    const json_t *last = json_array_get(tries, json_array_size(tries) - 1);
+
+    return last ? json_count_of(last, "requestId")
+                : json_count_of(request, "requestId");
+}
+
+/* follow, and again for each next try. */
+static int
+follow_tries(struct cli *cli, struct interrupt *interrupt, int64_t *request_id,
+             bool tries, json_t **ret_request, struct err *err)
+{
+    for (;;) {
+        scoped(json_drop) json_t *request = NULL;
+        int r = follow(cli, interrupt, *request_id, &request, err);
+        int64_t last_id;
+
+        if (r != FOLLOW_FINAL)
+            return r;
+        last_id = follow_last_try(request);
+        if (!tries || last_id == *request_id) {
+            *ret_request = json_incref(request);
+            return FOLLOW_FINAL;
+        }
+        fprintf(stderr,
+                "pawl: request %" PRId64 " ended %s; it is tried again as request "
+                "%" PRId64 "\n",
+                *request_id, json_text_of(request, "outcome"), last_id);
+        *request_id = last_id;
+    }
+}
+
 int
-follow_to_end(struct cli *cli, int64_t request_id, struct err *err)
+follow_to_end(struct cli *cli, int64_t request_id, bool tries, struct err *err)
 {
     scoped(interrupt_release) struct interrupt interrupt = INTERRUPT_INIT;
     scoped(json_drop) json_t *request = NULL;
@@ -165,7 +200,7 @@ follow_to_end(struct cli *cli, int64_t request_id, struct err *err)
     int r = interrupt_init(&interrupt, err);
 
     if (r == 0)
-        r = follow(cli, &interrupt, request_id, &request, err);
+        r = follow_tries(cli, &interrupt, &request_id, tries, &request, err);
     if (r == FOLLOW_LEFT) {
         fprintf(stderr,
                 "pawl: request %" PRId64 " goes on; `pawl watch %" PRId64

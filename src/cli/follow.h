@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct bar;
@@ -38,9 +39,14 @@ int follow_download(struct cli *cli, struct interrupt *interrupt, const json_t *
 
 /*
  * All of it for one request: follow, download if --output was given, print the
- * end. Returns the exit status.
+ * end. tries: after a failure that is tried again, the same for the next try.
+ * Returns the exit status.
  */
-int follow_to_end(struct cli *cli, int64_t request_id, struct err *err) must_check;
+int follow_to_end(struct cli *cli, int64_t request_id, bool tries,
+                  struct err *err) must_check;
+
+/* The last try of the work that this request belongs to, itself if it is that. */
+int64_t follow_last_try(const json_t *request);
 
 /* Print a final request for people or as JSON; path NULL = not downloaded. */
 void follow_print_end(struct cli *cli, const json_t *request, const char *path);

@@ -347,7 +347,8 @@ run_there(struct cli *cli, struct err *err)
         r = cli->backend->kind->submit(cli->backend, cli_word(cli, 1), body, NULL,
                                        &answer, err);
     }
-    return r < 0 ? r : follow_to_end(cli, json_count_of(answer, "requestId"), err);
+    return r < 0 ? r
+                 : follow_to_end(cli, json_count_of(answer, "requestId"), true, err);
 }
 
 int

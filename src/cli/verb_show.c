@@ -6,6 +6,7 @@
 #include "base/strs.h"
 #include "cli/backend.h"
 #include "cli/bar.h"
+#include "cli/follow.h"
 #include "cli/print.h"
 
 #include <inttypes.h>
@@ -80,6 +81,27 @@ print_result(struct cli *cli, const json_t *request)
     line("  removed", json_text_of(result, "goneAt"));
 }
 
+/* The other tries of the same work. */
+static void
+print_tries(struct cli *cli, const json_t *request)
+{
+    const json_t *tries = json_object_get(request, "attempts");
+    const json_t *one;
+    size_t i;
+
+    if (json_array_size(tries) < 2)
+        return;
+    json_array_foreach(tries, i, one)
+    {
+        const char *outcome = json_text_of(one, "outcome");
+
+        line(arena_printf(&cli->arena, "  try %" PRId64, json_count_of(one, "attempt")),
+             arena_printf(&cli->arena, "request %" PRId64 " %s %s",
+                          json_count_of(one, "requestId"), json_text_of(one, "status"),
+                          outcome));
+    }
+}
+
 static void
 print_request(struct cli *cli, const json_t *request)
 {
@@ -96,6 +118,7 @@ print_request(struct cli *cli, const json_t *request)
                       json_integer_value(json_object_get(request, "priority"))));
     number(cli, "estimate", json_count_of(request, "estimate"));
     number(cli, "attempt", json_count_of(request, "attempt"));
+    print_tries(cli, request);
     line("created", json_text_of(request, "createdAt"));
     line("not before", json_text_of(request, "notBefore"));
     line("expires", json_text_of(request, "expiresAt"));
@@ -113,6 +136,13 @@ verb_show(struct cli *cli, struct err *err)
 
     if (r == 0)
         r = cli->backend->kind->show(cli->backend, id, 0, &request, err);
+    if (r == 0 && option_given(&cli->options, OPTION_FOLLOW) &&
+        follow_last_try(request) != id) {
+        id = follow_last_try(request);
+        json_drop(&request);
+        request = NULL;
+        r = cli->backend->kind->show(cli->backend, id, 0, &request, err);
+    }
     if (r < 0)
         return r;
     if (cli->json)

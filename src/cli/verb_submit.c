@@ -62,5 +62,5 @@ verb_submit(struct cli *cli, struct err *err)
     }
     if (!option_given(&cli->options, OPTION_QUIET))
         print_submitted(cli, answer, stderr);
-    return follow_to_end(cli, json_count_of(answer, "requestId"), err);
+    return follow_to_end(cli, json_count_of(answer, "requestId"), true, err);
 }

@@ -9,5 +9,7 @@ verb_watch(struct cli *cli, struct err *err)
     int64_t id = 0;
     int r = cli_request_id(cli, &id, err);
 
-    return r < 0 ? r : follow_to_end(cli, id, err);
+    return r < 0 ? r
+                 : follow_to_end(cli, id, option_given(&cli->options, OPTION_FOLLOW),
+                                 err);
 }

@@ -25,8 +25,8 @@ static const struct verb table[] = {
      ASKING | GIVING | BIT(WAIT) | BIT(PRIORITY) | BIT(NOT_BEFORE) | BIT(EXPIRES_AT) | BIT(REQUESTER) | BIT(IDEMPOTENCY_KEY), verb_submit,
      "    pawl submit packages-export -p format=csv --wait\n"
      "    pawl submit packages-export -o all.xlsx --server http://127.0.0.1:8410"},
-    {"show", "ID", 1, 1, "Print all that is known of a request", NEED_BACKEND, ASKING, verb_show, NULL},
-    {"watch", "ID", 1, 1, "Show the progress of a request until it is final", NEED_BACKEND, ASKING | BIT(OUTPUT) | BIT(QUIET), verb_watch,
+    {"show", "ID", 1, 1, "Print all that is known of a request", NEED_BACKEND, ASKING | BIT(FOLLOW), verb_show, NULL},
+    {"watch", "ID", 1, 1, "Show the progress of a request until it is final", NEED_BACKEND, ASKING | BIT(OUTPUT) | BIT(QUIET) | BIT(FOLLOW), verb_watch,
      "Exits 1 if it FAILED, 5 if it STOPPED. With --output the result is downloaded."},
     {"why", "ID", 1, 1, "Tell why a request does not run yet, or how it ended", NEED_BACKEND, ASKING, verb_why, NULL},
     {"cancel", "ID", 1, 1, "Cancel a request", NEED_BACKEND, ASKING, verb_cancel, NULL},

@@ -168,7 +168,8 @@ static const struct setting retry_rows[] = {
     {"attempts", SETTING_INTEGER, IN(config_job, retry.attempts), "3", 1, 100,
      .help = "tries in all, the first included"},
     {"backoff", SETTING_DURATION, IN(config_job, retry.backoff_us), "10s", 0, DAY,
-     .help = "wait before the second try; doubled for each further one"},
+     .help = "wait before the second try; doubled for each further one; the first "
+             "WORKER_LOST is tried again at once"},
     {"max_backoff", SETTING_DURATION, IN(config_job, retry.max_backoff_us), "10m",
      0, 30 * DAY, .help = "ceiling of that wait"},
     {"on", SETTING_SECTION, 0, "[WORKER_LOST]", .read = section_retry_on,

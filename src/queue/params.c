@@ -198,6 +198,19 @@ is_job_name(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") == len;
 }
 
+/* The name of a job, or {"job": name, "params": {...}}. */
+static bool
+is_next_entry(const json_t *entry)
+{
+    const json_t *params = json_object_get(entry, "params");
+
+    if (!json_is_object(entry))
+        return is_job_name(json_string_value(entry));
+    return is_job_name(json_string_value(json_object_get(entry, "job"))) &&
+           (params == NULL || json_is_object(params)) &&
+           json_object_size(entry) == (params != NULL ? 2 : 1);
+}
+
 static int
 check_next(const json_t *next, struct params_errors *errors)
 {
@@ -212,10 +225,11 @@ check_next(const json_t *next, struct params_errors *errors)
     for (i = 0; i < json_array_size(next); i++) {
         char pointer[64];
 
-        if (is_job_name(json_string_value(json_array_get(next, i))))
+        if (is_next_entry(json_array_get(next, i)))
             continue;
         snprintf(pointer, sizeof(pointer), "/params/_next/%zu", i);
-        params_errors_add(errors, pointer, "must be the name of a job");
+        params_errors_add(errors, pointer,
+                          "must be the name of a job, or {job, params}");
     }
     return errors->count > 0 ? PARAMS_INVALID : PARAMS_OK;
 }
@@ -230,7 +244,7 @@ params_take_next(const json_t *given, json_t **ret_given, json_t **ret_next,
     memset(errors, 0, sizeof(*errors));
     if (json_is_null(next))
         next = NULL;
-    if (json_is_string(next))
+    if (json_is_string(next) || json_is_object(next))
         next = json_pack("[o]", next);
     if (next != NULL && check_next(next, errors) != PARAMS_OK) {
         json_decref(next);

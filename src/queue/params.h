@@ -50,8 +50,8 @@ int params_check(const struct queue_job *job, const json_t *given,
 /*
  * `_next` inside the parameters is an alias of the request's next: split given
  * into the parameters without it and the list (NULL when there was none; a
- * single text counts as a list of one). Both are new references.
- * PARAMS_INVALID when it is not a list of job names.
+ * single entry counts as a list of one). Both are new references.
+ * PARAMS_INVALID when it is not a list of job names and {job, params}.
  */
 int params_take_next(const json_t *given, json_t **ret_given, json_t **ret_next,
                      struct params_errors *errors) must_check;

@@ -184,6 +184,8 @@ intake_order(struct estimates *estimates, const struct intake *intake,
     order.expires_at_us = intake->expires_at_us;
     if (intake->next || next)
         order.next = json_text(arena, intake->next ? intake->next : next);
+    order.after = intake->after;
+    order.n_after = intake->n_after;
     order.restart = intake->restart;
     order.has_max_calls = intake->has_max_calls;
     order.max_calls = intake->max_calls;

@@ -20,7 +20,9 @@ struct queue_job;
 struct intake {
     const struct queue_job *job;
     const json_t *params; /* object as given; NULL = none; `_next` in it is `next` */
-    const json_t *next;   /* array of job names; NULL = none */
+    const json_t *next;   /* array of job names or {job, params}; NULL = none */
+    const int64_t *after; /* requests that must be COMPLETED before */
+    size_t n_after;
     const char *requester;
     const char *subject;
     enum request_source source;

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "queue/list.h"
+#include "queue/tries.h"
 #include "run/result_store.h"
 
 #include <inttypes.h>
@@ -114,8 +115,31 @@ put_times(struct json_out *out, const struct request *request)
     json_kv_time_us(out, "finishedAt", request->finished_at_us);
 }
 
+/* All tries of the same work, the first one first; the last one is the live one. */
 static void
-put_request(struct json_out *out, const struct request *request)
+put_tries(struct json_out *out, const struct request_try *tries, size_t count)
+{
+    json_key(out, "attempts");
+    json_begin_array(out);
+    for (size_t i = 0; i < count; i++) {
+        json_begin_object(out);
+        json_kv_i64(out, "requestId", tries[i].id);
+        json_kv_i64(out, "attempt", tries[i].attempt);
+        json_kv_str(out, "status", request_status_name(tries[i].status));
+        json_kv_str(out, "outcome", request_outcome_name(tries[i].outcome));
+        json_kv_str(out, "detail", tries[i].detail);
+        json_kv_time_us(out, "createdAt", tries[i].created_at_us);
+        json_kv_time_us(out, "startedAt", tries[i].started_at_us);
+        json_kv_time_us(out, "finishedAt", tries[i].finished_at_us);
+        json_end_object(out);
+    }
+    json_end_array(out);
+}
+
+/* tries NULL: not said, as in a list. */
+static void
+put_request(struct json_out *out, const struct request *request,
+            const struct request_try *tries, size_t n_tries)
 {
     json_begin_object(out);
     json_kv_i64(out, "requestId", request->id);
@@ -141,7 +165,38 @@ put_request(struct json_out *out, const struct request *request)
     json_kv_str(out, "worker", request->worker);
     put_id(out, "executionId", request->execution_id);
     put_times(out, request);
+    if (tries)
+        put_tries(out, tries, n_tries);
     json_end_object(out);
+}
+
+/* Most are the only try, and then say so themselves. */
+static int
+tries_of(const struct service *service, const struct request *request,
+         struct arena *arena, struct request_try **ret_tries, size_t *ret_count,
+         struct err *err)
+{
+    bool tried_again =
+        request->retry_of != 0 || (request_status_final(request->status) &&
+                                   request->outcome != OUTCOME_COMPLETED);
+
+    if (tried_again)
+        return queue_tries(service->store, request->id, arena, ret_tries, ret_count,
+                           err);
+    *ret_tries = arena_new(arena, struct request_try);
+    *ret_count = 1;
+    **ret_tries = (struct request_try){
+        .id = request->id,
+        .attempt = request->attempt,
+        .source = request->source,
+        .status = request->status,
+        .outcome = request->outcome,
+        .created_at_us = request->created_at_us,
+        .started_at_us = request->claimed_at_us,
+        .finished_at_us = request->finished_at_us,
+        .detail = request->detail,
+    };
+    return 0;
 }
 
 int
@@ -149,16 +204,20 @@ service_show(const struct service *service, int64_t request_id,
              struct answer *ret_answer, bool *ret_final, struct err *err)
 {
     scoped(arena_release) struct arena arena = {0};
+    struct request_try *tries = NULL;
     struct request request = {0};
     struct json_out out;
+    size_t n_tries = 0;
     int r = queue_get(service->store, request_id, &arena, &request, err);
 
+    if (r == 0)
+        r = tries_of(service, &request, &arena, &tries, &n_tries, err);
     if (r < 0)
         return r;
     ret_answer->status = 200;
     ret_answer->request_id = request_id;
     json_out_init(&out, &ret_answer->body);
-    put_request(&out, &request);
+    put_request(&out, &request, tries, n_tries);
     if (ret_final)
         *ret_final = request_status_final(request.status);
     return 0;
@@ -181,7 +240,7 @@ service_list(const struct service *service, const struct list_filter *filter,
     json_key(&out, "items");
     json_begin_array(&out);
     for (size_t i = 0; i < page.count; i++)
-        put_request(&out, &page.requests[i]);
+        put_request(&out, &page.requests[i], NULL, 0);
     json_end_array(&out);
     put_id(&out, "next", page.next_after);
     json_end_object(&out);

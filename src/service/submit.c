@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/strs.h"
 #include "config/config.h"
+#include "queue/chain.h"
 #include "queue/job.h"
 #include "queue/submit.h"
 #include "service/catalog.h"
@@ -19,14 +20,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NEXT_MAX            100 /* links of a chain */
 #define REQUESTER_MAX       200
 #define IDEMPOTENCY_KEY_MAX 255
 
-static const char *const members[] = {"params",    "requester", "priority", "notBefore",
-                                      "expiresAt", "next",      "restart",  "maxCalls"};
+static const char *const members[] = {"params",    "requester", "priority",
+                                      "notBefore", "expiresAt", "next",
+                                      "after",     "restart",   "maxCalls"};
 static const char *const bulk_members[] = {
-    "params", "requester", "priority", "notBefore", "expiresAt",
-    "next",   "restart",   "maxCalls", "job",       "idempotencyKey"};
+    "params", "requester", "priority", "notBefore", "expiresAt",     "next",
+    "after",  "restart",   "maxCalls", "job",       "idempotencyKey"};
 
 /* --- reading the body --- */
 
@@ -106,29 +109,110 @@ read_requester(const json_t *body, const struct caller *caller, const char **ret
         *ret = json_string_value(value);
 }
 
+/* The mapped parameters of an entry: names of its job, and values of the one before. */
 static void
-read_next(const json_t *body, const struct catalog_state *jobs, const json_t **ret,
+check_mapping(const json_t *params, const struct queue_job *job,
+              const struct queue_job *before, const char *pointer,
+              struct params_errors *errors)
+{
+    char source[CHAIN_NAME_SIZE];
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)params, name, value)
+    {
+        char at[160];
+
+        snprintf(at, sizeof(at), "%s/params/%.60s", pointer, name);
+        if (!queue_job_param(job, name))
+            params_errors_add(errors, at, "is not a parameter of job %s", job->name);
+        else if (chain_value_param(value, source, sizeof(source)) &&
+                 !queue_job_param(before, source))
+            params_errors_add(errors, at,
+                              "job %s, which comes before, has no parameter %s",
+                              before->name, source);
+    }
+}
+
+static const struct queue_job *
+check_entry(const json_t *entry, const struct catalog_state *jobs,
+            const struct queue_job *before, const char *pointer,
+            struct params_errors *errors)
+{
+    const json_t *params = json_object_get(entry, "params");
+    const char *name = chain_entry_job(entry);
+    const struct queue_job *job = name ? catalog_job(jobs, name) : NULL;
+
+    if (!job) {
+        params_errors_add(errors, pointer, "is not the name of a job here");
+        return NULL;
+    }
+    if (!json_is_object(entry))
+        return job;
+    if ((params && !json_is_object(params)) ||
+        json_object_size(entry) != (params ? 2u : 1u))
+        params_errors_add(errors, pointer,
+                          "must be the name of a job, or {job, params}");
+    else if (before)
+        check_mapping(params, job, before, pointer, errors);
+    return job;
+}
+
+static void
+read_next(const json_t *body, const struct catalog_state *jobs,
+          const struct queue_job *before, const json_t **ret,
           struct params_errors *errors)
 {
     const json_t *value = json_object_get(body, "next");
-    const json_t *name;
+    const json_t *entry;
     size_t i;
 
     if (!value || json_is_null(value))
         return;
     *ret = value;
-    if (!json_is_array(value)) {
-        params_errors_add(errors, "/next", "must be a list of job names");
+    if (!json_is_array(value) || json_array_size(value) > NEXT_MAX) {
+        params_errors_add(errors, "/next", "must be a list of at most %d jobs",
+                          NEXT_MAX);
         return;
     }
-    json_array_foreach(value, i, name) if (!json_is_string(name) ||
-                                           !catalog_job(jobs, json_string_value(name)))
+    json_array_foreach(value, i, entry)
     {
         char pointer[32];
 
         snprintf(pointer, sizeof(pointer), "/next/%zu", i);
-        params_errors_add(errors, pointer, "is not the name of a job here");
+        before = check_entry(entry, jobs, before, pointer, errors);
     }
+}
+
+static void
+read_after(const json_t *body, struct arena *arena, struct intake *intake,
+           struct params_errors *errors)
+{
+    const json_t *value = json_object_get(body, "after");
+    size_t count = json_array_size(value);
+    int64_t *after;
+
+    if (!value || json_is_null(value))
+        return;
+    if (!json_is_array(value) || count > QUEUE_AFTER_MAX) {
+        params_errors_add(errors, "/after",
+                          "must be a list of at most %d numbers of requests",
+                          QUEUE_AFTER_MAX);
+        return;
+    }
+    after = arena_array(arena, int64_t, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *id = json_array_get(value, i);
+        char pointer[32];
+
+        after[i] = json_integer_value(id);
+        if (json_is_integer(id) && after[i] > 0)
+            continue;
+        snprintf(pointer, sizeof(pointer), "/after/%zu", i);
+        params_errors_add(errors, pointer, "must be the number of a request");
+    }
+    intake->after = after;
+    intake->n_after = count;
 }
 
 static void
@@ -147,7 +231,7 @@ read_restart(const json_t *body, int *ret, struct params_errors *errors)
 
 static void
 read_body(const json_t *body, const struct caller *caller,
-          const struct catalog_state *jobs, struct intake *intake,
+          const struct catalog_state *jobs, struct arena *arena, struct intake *intake,
           struct params_errors *errors)
 {
     intake->params = json_object_get(body, "params");
@@ -160,7 +244,8 @@ read_body(const json_t *body, const struct caller *caller,
     read_i64(body, "maxCalls", &intake->has_max_calls, &intake->max_calls, errors);
     read_time(body, "notBefore", &intake->not_before_us, errors);
     read_time(body, "expiresAt", &intake->expires_at_us, errors);
-    read_next(body, jobs, &intake->next, errors);
+    read_next(body, jobs, intake->job, &intake->next, errors);
+    read_after(body, arena, intake, errors);
     read_restart(body, &intake->restart, errors);
 }
 
@@ -247,7 +332,7 @@ service_submit(const struct service *service, const struct caller *caller,
     if (r < 0)
         return r;
     check_members(body, members, array_len(members), &complaint->errors);
-    read_body(body, caller, jobs, &intake, &complaint->errors);
+    read_body(body, caller, jobs, &arena, &intake, &complaint->errors);
     r = make_order(service, &intake, &arena, &order, complaint, err);
     if (r == 0)
         r = queue_submit(service->store, &order, &got, err);
@@ -285,7 +370,7 @@ order_of_item(const struct service *service, const struct caller *caller,
         r = check_key(intake.idempotency_key, err);
     if (r < 0)
         return r;
-    read_body(item, caller, jobs, &intake, &complaint->errors);
+    read_body(item, caller, jobs, arena, &intake, &complaint->errors);
     if (intake.idempotency_key)
         intake.body_digest = intake_digest(item, arena);
     return make_order(service, &intake, arena, order, complaint, err);

@@ -319,6 +319,41 @@ test_B30_B31_a_claimed_or_old_request_is_not_reused(struct harness *h)
     assert_int_not_equal(harness_i64(h, "SELECT pawl.submit('export')"), second);
 }
 
+/* Request 900 is the next try of one that failed, the middle one of its span. */
+static void
+next_try_waits(struct harness *h)
+{
+    harness_sql(h,
+                "INSERT INTO pawl.request (id, job, given, requester, source, lane,"
+                " retry_of, first_try, attempt, created_at) VALUES (900, 'export',"
+                " '{\"n\": 24}', 'kim', 'retry', 'normal', 1, 1, 2, 0);"
+                "INSERT INTO pawl.active VALUES ('job:export', 900);"
+                "INSERT INTO pawl.later VALUES (899, 901, 'export', 'normal', 0, %lld,"
+                " NULL, 'time', 0)",
+                (long long)(HARNESS_NOW + 60000000));
+}
+
+static void
+test_who_would_go_on_with_a_next_try_is_answered_with_it(struct harness *h)
+{
+    publish(h, "export", "refuse");
+    next_try_waits(h);
+    assert_refused(h, "SELECT pawl.submit('export', '{\"n\": 36}')", "PW409",
+                   "request 900");
+    assert_refused(h, "SELECT pawl.submit('export', restart => false)", "PW409",
+                   "request 900");
+    assert_int_equal(harness_i64(h, "SELECT count(*) FROM pawl.ready"), 0);
+    assert_int_equal(harness_i64(h, "SELECT pawl.submit('export')"), 900);
+    assert_int_equal(harness_i64(h, "SELECT first_id FROM pawl.ready"), 900);
+    assert_int_equal(harness_i64(h, "SELECT sum(first_id) FROM pawl.later WHERE"
+                                    " first_id = last_id AND reason = 'time'"),
+                     899 + 901);
+    assert_int_equal(harness_i64(h, "SELECT pawl.submit('export', '{\"n\": 24}')"),
+                     900);
+    harness_sql(h, "DELETE FROM pawl.ready"); /* as a claim does */
+    assert_refused(h, "SELECT pawl.submit('export')", "PW409", "request 900");
+}
+
 static void
 test_bad_input_is_refused_with_its_place(struct harness *h)
 {
@@ -510,6 +545,7 @@ main(void)
         store_test_pg(test_A9_refuse_names_the_active_request),
         store_test_pg(test_B29_reuse_answers_with_the_queued_request),
         store_test_pg(test_B30_B31_a_claimed_or_old_request_is_not_reused),
+        store_test_pg(test_who_would_go_on_with_a_next_try_is_answered_with_it),
         store_test_pg(test_bad_input_is_refused_with_its_place),
         store_test_pg(test_A12_next_is_kept_and_taken_out_of_the_parameters),
         store_test_pg(test_A9_of_many_at_once_one_gets_in),
