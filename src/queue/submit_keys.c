@@ -304,6 +304,25 @@ take_key(struct submission *sub, struct draft *draft, struct err *err)
                    draft->order->job->name);
 }
 
+/* A replay of an order of this same call was answered with that order's id before the
+ * duplicates rule had its say: it follows where that order went. */
+static void
+follow_replays(struct submission *sub)
+{
+    for (size_t i = 0; i < sub->count; i++) {
+        struct submit_answer *answer = &sub->answers[i];
+        const struct draft *own;
+
+        if (!sub->drafts[i].settled || answer->how != SUBMIT_REPLAYED)
+            continue;
+        own = own_draft(sub, answer->request_id);
+        if (!own || !own->settled)
+            continue;
+        answer->request_id = sub->answers[own->at].request_id;
+        str_copy(answer->lane, sizeof(answer->lane), sub->answers[own->at].lane);
+    }
+}
+
 int
 submit_take_keys(struct submission *sub, struct err *err)
 {
@@ -319,5 +338,6 @@ submit_take_keys(struct submission *sub, struct err *err)
             return r;
     }
     sub->refused = sub->count;
+    follow_replays(sub);
     return 0;
 }

@@ -49,6 +49,27 @@ safe_name(const char *name)
     return name[0] && name[0] != '.' && !strchr(name, '/') && strlen(name) <= 255;
 }
 
+/* Whole or not at all, and never over one that is there: a link does not replace. */
+static int
+make_marker(const char *folder, const char *path, const char *store_id, struct err *err)
+{
+    scoped(buf_release) struct buf temp = {0};
+    scoped(fd_close) int fd = -1;
+    int r;
+
+    buf_init(&temp, PATH_MAX_LEN);
+    r = fs_open_temp(folder, MARKER ".", &temp, &fd, err);
+    if (r < 0)
+        return r;
+    r = fs_write_all(fd, store_id, strlen(store_id), buf_str(&temp), err);
+    if (r == 0)
+        r = fs_fsync(fd, buf_str(&temp), err);
+    if (r == 0 && link(buf_str(&temp), path) < 0 && errno != EEXIST)
+        r = err_errno(err, ERR_IO, errno, "cannot mark the results folder %s", folder);
+    fs_remove_quietly(buf_str(&temp));
+    return r < 0 ? r : fs_fsync_dir(folder, err);
+}
+
 /* The marker is made once, whole or not at all, by whoever comes first. */
 static int
 check_marker(const char *folder, const char *store_id, struct err *err)
@@ -61,7 +82,7 @@ check_marker(const char *folder, const char *store_id, struct err *err)
     if (r < 0)
         return r;
     if (!fs_exists(path)) {
-        r = fs_replace_file(path, store_id, strlen(store_id), 0600, err);
+        r = make_marker(folder, path, store_id, err);
         if (r < 0)
             return r;
     }

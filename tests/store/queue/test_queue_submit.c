@@ -332,6 +332,26 @@ test_an_idempotency_key_of_a_reused_request_points_at_it(struct harness *h)
     assert_int_equal(rows_in(h, "request"), 1);
 }
 
+/* Two orders of one call with the same key: both end at the request they were given. */
+static void
+test_equal_idempotency_keys_in_one_call_follow_a_reused_request(struct harness *h)
+{
+    struct queue_job job = job_of("task", QUEUE_DUPLICATES_REUSE);
+    struct submit_order plain = order_of(&job);
+    struct submit_order orders[] = {keyed(&job, "key-1", "digest-a"),
+                                    keyed(&job, "key-1", "digest-a")};
+    int64_t active = submit_order(h, &plain);
+    struct submit_answer answers[2];
+    struct err err = {0};
+
+    assert_ok(queue_submit_many(h->store, orders, 2, answers, NULL, &err), &err);
+    assert_int_equal(answers[0].how, SUBMIT_REUSED);
+    assert_int_equal(answers[0].request_id, active);
+    assert_int_equal(answers[1].how, SUBMIT_REPLAYED);
+    assert_int_equal(answers[1].request_id, active);
+    assert_int_equal(rows_in(h, "request"), 1);
+}
+
 static void
 test_twenty_equal_idempotency_keys_at_once_are_one(struct harness *h)
 {
@@ -528,6 +548,7 @@ main(void)
         store_test(test_an_idempotency_key_lasts_a_day),
         store_test(test_a_refused_submit_does_not_use_up_its_idempotency_key),
         store_test(test_an_idempotency_key_of_a_reused_request_points_at_it),
+        store_test(test_equal_idempotency_keys_in_one_call_follow_a_reused_request),
         store_test(test_twenty_equal_idempotency_keys_at_once_are_one),
         store_test(test_bulk_is_one_span_where_the_requests_are_alike),
         store_test(test_bulk_is_all_or_nothing_and_names_the_refused_one),
