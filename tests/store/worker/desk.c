@@ -53,10 +53,12 @@ make_worker(struct desk *desk)
                                    .results = results,
                                    .clock = &desk->clock.clock,
                                    .worker = worker->id};
-    worker->jobs = arena_array(&worker->arena, const char *, array_len(job_names));
-    for (size_t i = 0; i < array_len(job_names); i++)
-        worker->jobs[worker->n_jobs++] = job_names[i];
-    worker->lanes[worker->n_lanes++] = (struct lane){.name = "normal", .slots = 4};
+    worker->n_jobs = array_len(job_names);
+    worker->jobs = arena_array(&worker->arena, const char *, worker->n_jobs);
+    memcpy(worker->jobs, job_names, sizeof(job_names));
+    worker->n_lanes = 1;
+    worker->lanes = arena_array(&worker->arena, struct lane, 1);
+    worker->lanes[0] = (struct lane){.name = "normal", .slots = 4};
     list_init(&worker->held);
     pthread_mutex_init(&worker->lock, NULL);
     snprintf(path, sizeof(path), "%s/spool", desk->folder);
