@@ -82,6 +82,8 @@ int verb_pause(struct cli *cli, struct err *err);
 int verb_resume(struct cli *cli, struct err *err);
 int verb_workers(struct cli *cli, struct err *err);
 int verb_check(struct cli *cli, struct err *err);
+int verb_doctor(struct cli *cli, struct err *err);
+int verb_fsck(struct cli *cli, struct err *err);
 int verb_migrate(struct cli *cli, struct err *err);
 int verb_help(struct cli *cli, struct err *err);
 int verb_version(struct cli *cli, struct err *err);

@@ -52,6 +52,7 @@ static const struct option_row rows[] = {
     [OPTION_NEXT] = {"next", 0, "N", "print the next N times of each (1 to 100)",
                      false},
     [OPTION_CONNECT] = {"connect", 0, NULL, "also open each database once", false},
+    [OPTION_REPAIR] = {"repair", 0, NULL, "carry out the repairs that are safe", false},
     [OPTION_MARKDOWN] = {"markdown", 0, NULL, "print the reference of all verbs",
                          false},
 };

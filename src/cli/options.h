@@ -35,6 +35,7 @@ enum option {
     OPTION_AFTER,
     OPTION_NEXT,
     OPTION_CONNECT,
+    OPTION_REPAIR,
     OPTION_MARKDOWN,
     OPTION_COUNT
 };

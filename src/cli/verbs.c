@@ -40,6 +40,15 @@ static const struct verb table[] = {
     {"resume", "schedule NAME", 2, 2, "Fire again from now on", NEED_BACKEND, ASKING, verb_resume, NULL},
     {"workers", "", 0, 0, "List the workers: what they serve, and whether they live", NEED_BACKEND, ASKING, verb_workers, NULL},
     {"check", "", 0, 0, "Check the configuration and print all that is wrong with it", NEED_NOTHING, BIT(CONFIG) | BIT(JSON) | BIT(CONNECT), verb_check, NULL},
+    {"doctor", "", 0, 0, "Look whether all around pawl is as it should be, and tell the remedies", NEED_CONFIG, BIT(CONFIG) | BIT(JSON), verb_doctor,
+     "Versions, settings really in force, schema, clock, rights, disks, definitions, keys,\n"
+     "workers and lanes: ok, warning or error each. Exits 1 if there is an error. Changes\n"
+     "nothing; beside the owner of an SQLite store it only reads."},
+    {"fsck", "", 0, 0, "Check all that must hold of the store and its results", NEED_CONFIG, BIT(CONFIG) | BIT(JSON) | BIT(REPAIR), verb_fsck,
+     "Exits 1 if something is found and not repaired. --repair takes away what nobody needs\n"
+     "any more (keys, flags and progress of requests that are over, parts without a claim)\n"
+     "and records it in the audit. Stop the owner of an SQLite store first; on PostgreSQL it\n"
+     "may run beside the workers, and --repair is for the owner of the schema."},
     {"migrate", "", 0, 0, "Bring the schema of the store up to date", NEED_CONFIG, BIT(CONFIG) | BIT(JSON), verb_migrate, NULL},
     {"help", "[VERB]", 0, 1, "Print this, or the help of a verb", NEED_NOTHING, BIT(MARKDOWN), verb_help, NULL},
     {"version", "", 0, 0, "Print the version", NEED_NOTHING, BIT(JSON), verb_version, NULL},

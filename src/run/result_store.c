@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/fsio.h"
 #include "base/sha256.h"
+#include "run/result_private.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,11 +26,6 @@
 #define MARKER       "pawl-store"
 #define HASH_SLICE   (256 * 1024)
 #define PATH_MAX_LEN 4096
-
-struct result_store {
-    char *folder;
-    int folder_fd;
-};
 
 static int
 join(char *ret_path, size_t size, struct err *err, const char *folder, const char *rest)

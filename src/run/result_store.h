@@ -16,6 +16,7 @@
 
 #include "base/compiler.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
@@ -59,6 +60,21 @@ int result_store_find(const struct result_store *results, int64_t request,
  */
 int result_store_read(const struct result_store *results, const char *path,
                       int64_t bytes, int *ret_fd, struct err *err) must_check;
+
+/* What lies in the folder; path is relative to it and lives during the call only. */
+struct result_entry {
+    int64_t request;
+    int64_t token; /* of a part; 0 = a published file */
+    const char *path;
+};
+
+typedef int (*result_entry_fn)(void *arg, const struct result_entry *entry,
+                               struct err *err);
+
+/* All parts and files with names of ours, in no order; fn < 0 ends it. */
+int result_store_list(const struct result_store *results, result_entry_fn fn, void *arg,
+                      struct err *err) must_check;
+bool result_store_there(const struct result_store *results, const char *path);
 
 /* Remove the parts of a request, or only those of one claim (token > 0). */
 void result_store_drop_parts(const struct result_store *results, int64_t request,

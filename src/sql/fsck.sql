@@ -1,0 +1,185 @@
+-- What must hold of the store at any moment: each statement finds rows that break one
+-- rule, at most $1 of them. No rows: the rule is kept. service/fsck.c names the rules.
+-- That a request has one outcome, and a key one holder, the primary keys see to.
+
+-- --- a request is in exactly one place ---
+
+-- name: fsck_nowhere (most bigint) -> (id bigint, detail text)
+-- Spans of one table do not overlap (fsck_overlap), so the nearest one decides.
+SELECT r.id AS id, 'job ' || r.job AS detail FROM pawl.request r
+WHERE NOT EXISTS (SELECT 1 FROM pawl.outcome o WHERE o.id = r.id)
+  AND coalesce((SELECT s.last_id FROM pawl.later s WHERE s.first_id <= r.id
+                ORDER BY s.first_id DESC LIMIT 1), 0) < r.id
+  AND coalesce((SELECT s.last_id FROM pawl.ready s WHERE s.first_id <= r.id
+                ORDER BY s.first_id DESC LIMIT 1), 0) < r.id
+  AND coalesce((SELECT s.last_id FROM pawl.claim s WHERE s.first_id <= r.id
+                ORDER BY s.first_id DESC LIMIT 1), 0) < r.id
+ORDER BY r.id LIMIT $1;
+
+-- name: fsck_overlap (most bigint) -> (id bigint, detail text)
+SELECT first_id AS id, place || ' ' || first_id || '-' || last_id AS detail
+FROM (SELECT s.*, max(last_id) OVER (ORDER BY first_id, place
+          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS taken_to
+      FROM (SELECT first_id, last_id, 'later' AS place FROM pawl.later
+            UNION ALL SELECT first_id, last_id, 'ready' FROM pawl.ready
+            UNION ALL SELECT first_id, last_id, 'claim' FROM pawl.claim) s) w
+WHERE taken_to >= first_id
+ORDER BY first_id LIMIT $1;
+
+-- name: fsck_final_open (most bigint) -> (id bigint, detail text)
+SELECT o.id AS id, o.outcome || ', and in ' || s.place AS detail
+FROM (SELECT first_id, last_id, 'later' AS place FROM pawl.later
+      UNION ALL SELECT first_id, last_id, 'ready' FROM pawl.ready
+      UNION ALL SELECT first_id, last_id, 'claim' FROM pawl.claim) s
+JOIN pawl.outcome o ON o.id BETWEEN s.first_id AND s.last_id
+ORDER BY o.id LIMIT $1;
+
+-- name: fsck_stray_span (most bigint) -> (id bigint, detail text)
+SELECT s.first_id AS id, s.place || ' ' || s.first_id || '-' || s.last_id AS detail
+FROM (SELECT first_id, last_id, 'later' AS place FROM pawl.later
+      UNION ALL SELECT first_id, last_id, 'ready' FROM pawl.ready
+      UNION ALL SELECT first_id, last_id, 'claim' FROM pawl.claim) s
+WHERE (SELECT count(*) FROM pawl.request r WHERE r.id BETWEEN s.first_id AND s.last_id)
+    <> s.last_id - s.first_id + 1
+ORDER BY s.first_id LIMIT $1;
+
+-- name: fsck_stray_outcome (most bigint) -> (id bigint, detail text)
+SELECT o.id AS id, o.outcome AS detail FROM pawl.outcome o
+WHERE NOT EXISTS (SELECT 1 FROM pawl.request r WHERE r.id = o.id)
+ORDER BY o.id LIMIT $1;
+
+-- name: fsck_never_due (most bigint) -> (id bigint, detail text)
+SELECT first_id AS id, 'waits for a time, without one' AS detail FROM pawl.later
+WHERE reason = 'time' AND not_before IS NULL
+ORDER BY first_id LIMIT $1;
+
+-- --- claims ---
+
+-- name: fsck_dead_claim (grace bigint, most bigint) -> (id bigint, detail text)
+SELECT c.first_id AS id,
+    CASE WHEN w.id IS NULL THEN 'no worker row ' ELSE 'dead worker ' END || c.worker AS detail
+FROM pawl.claim c LEFT JOIN pawl.worker w ON w.id = c.worker
+WHERE w.id IS NULL OR w.beat_at < pawl_now() - CAST($1 AS bigint)
+ORDER BY c.first_id LIMIT $2;
+
+-- name: fsck_token_twice (most bigint) -> (id bigint, detail text)
+-- One claim of a span bears one token; what is left of it after some were finished does.
+SELECT min(c.first_id) AS id, 'token ' || c.token || ' of ' || count(*) || ' workers' AS detail
+FROM (SELECT token, nonce, worker, min(first_id) AS first_id FROM pawl.claim
+      GROUP BY token, nonce, worker) c
+GROUP BY c.token, c.nonce HAVING count(*) > 1
+ORDER BY 1 LIMIT $1;
+
+-- --- what belongs to requests ---
+
+-- name: fsck_active (most bigint) -> (id bigint, detail text)
+SELECT a.request_id AS id, a.key AS detail FROM pawl.active a
+WHERE NOT EXISTS (SELECT 1 FROM pawl.request r WHERE r.id = a.request_id)
+   OR EXISTS (SELECT 1 FROM pawl.outcome o WHERE o.id = a.request_id)
+ORDER BY a.request_id, a.key LIMIT $1;
+
+-- name: fsck_flag (most bigint) -> (id bigint, detail text)
+SELECT f.request_id AS id, 'asked by ' || f.asked_by AS detail FROM pawl.flag f
+WHERE coalesce((SELECT s.last_id FROM pawl.claim s WHERE s.first_id <= f.request_id
+                ORDER BY s.first_id DESC LIMIT 1), 0) < f.request_id
+ORDER BY f.request_id LIMIT $1;
+
+-- name: fsck_progress (most bigint) -> (id bigint, detail text)
+SELECT p.request_id AS id, 'done ' || p.done AS detail FROM pawl.progress p
+WHERE coalesce((SELECT s.last_id FROM pawl.claim s WHERE s.first_id <= p.request_id
+                ORDER BY s.first_id DESC LIMIT 1), 0) < p.request_id
+ORDER BY p.request_id LIMIT $1;
+
+-- name: fsck_idempotency (most bigint) -> (id bigint, detail text)
+SELECT i.request_id AS id, 'key ' || i.key || ' of ' || i.subject AS detail
+FROM pawl.idempotency i
+WHERE NOT EXISTS (SELECT 1 FROM pawl.request r WHERE r.id = i.request_id)
+ORDER BY i.request_id LIMIT $1;
+
+-- --- batches ---
+
+-- name: fsck_execution (most bigint) -> (id bigint, detail text)
+-- Alive, and nobody holds the claim it was begun under.
+SELECT e.id AS id, e.state || ' for request ' || e.request_id AS detail
+FROM pawl.execution e
+WHERE e.state IN ('STARTING', 'STARTED', 'STOPPING')
+  AND NOT EXISTS (SELECT 1 FROM pawl.claim c WHERE c.token = e.token
+                  AND e.request_id BETWEEN c.first_id AND c.last_id)
+ORDER BY e.id LIMIT $1;
+
+-- name: fsck_ended (most bigint) -> (id bigint, detail text)
+SELECT id, detail
+FROM (SELECT id, 'execution ' || state AS detail FROM pawl.execution
+      WHERE (ended_at IS NULL) <> (state IN ('STARTING', 'STARTED', 'STOPPING'))
+      UNION ALL
+      SELECT execution_id, 'step ' || name || ' ' || state FROM pawl.step_execution
+      WHERE (ended_at IS NULL) <> (state IN ('STARTING', 'STARTED', 'STOPPING'))) e
+ORDER BY id LIMIT $1;
+
+-- name: fsck_step (most bigint) -> (id bigint, detail text)
+SELECT e.id AS id, 'execution ' || e.state || ', step ' || s.name || ' ' || s.state AS detail
+FROM pawl.step_execution s LEFT JOIN pawl.execution e ON e.id = s.execution_id
+WHERE e.id IS NULL
+   OR (e.state = 'COMPLETED' AND s.state <> 'COMPLETED')
+   OR (e.state IN ('STOPPED', 'FAILED') AND s.state IN ('STARTING', 'STARTED', 'STOPPING'))
+ORDER BY e.id LIMIT $1;
+
+-- name: fsck_outcome_execution (most bigint) -> (id bigint, detail text)
+SELECT o.id AS id, o.outcome || ', and its execution ' || o.execution_id || ' '
+    || coalesce(e.state, 'is missing') AS detail
+FROM pawl.outcome o LEFT JOIN pawl.execution e ON e.id = o.execution_id
+WHERE o.execution_id IS NOT NULL
+  AND (e.id IS NULL OR (o.outcome = 'COMPLETED' AND e.state <> 'COMPLETED'))
+ORDER BY o.id LIMIT $1;
+
+-- --- schedules ---
+
+-- name: fsck_slot_twice (most bigint) -> (id bigint, detail text)
+-- A row stands for all times from its slot_time to its last_time.
+SELECT coalesce(request_id, 0) AS id, 'schedule ' || schedule || ' at ' || slot_time AS detail
+FROM (SELECT s.*, max(last_time) OVER (PARTITION BY schedule ORDER BY slot_time
+          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS decided_to
+      FROM pawl.schedule_slot s) w
+WHERE decided_to >= slot_time
+ORDER BY schedule, slot_time LIMIT $1;
+
+-- name: fsck_slot_request (most bigint) -> (id bigint, detail text)
+SELECT s.request_id AS id, 'schedule ' || s.schedule || ' at ' || s.slot_time AS detail
+FROM pawl.schedule_slot s
+WHERE s.state = 'fired'
+  AND NOT EXISTS (SELECT 1 FROM pawl.request r WHERE r.id = s.request_id)
+ORDER BY s.schedule, s.slot_time LIMIT $1;
+
+-- --- result files ---
+
+-- name: fsck_results (after bigint, most bigint) -> (id bigint, path text, bytes bigint)
+-- Page by page.
+SELECT id, result_path AS path, coalesce(result_bytes, 0) AS bytes FROM pawl.outcome
+WHERE id > $1 AND result_path IS NOT NULL AND result_gone_at IS NULL
+ORDER BY id LIMIT $2;
+
+-- name: fsck_file_known (id bigint, path text) -> (known bigint)
+-- Of a result, or of a request that runs still.
+SELECT (SELECT count(*) FROM pawl.outcome WHERE id = $1 AND result_path = $2
+        AND result_gone_at IS NULL)
+    + (SELECT count(*) FROM pawl.claim WHERE $1 BETWEEN first_id AND last_id) AS known;
+
+-- name: fsck_part_known (id bigint, token bigint) -> (known bigint)
+SELECT count(*) AS known FROM pawl.claim
+WHERE $1 BETWEEN first_id AND last_id AND token = $2;
+
+-- --- repairs: again only what breaks the rule now ---
+
+-- name: fsck_drop_active (key text, request_id bigint)
+-- A final request stays final; a key that moved on bears another id.
+DELETE FROM pawl.active WHERE key = $1 AND request_id = $2;
+
+-- name: fsck_drop_flag (request_id bigint)
+DELETE FROM pawl.flag WHERE request_id = $1
+  AND NOT EXISTS (SELECT 1 FROM pawl.claim c
+                  WHERE $1 BETWEEN c.first_id AND c.last_id);
+
+-- name: fsck_drop_progress (request_id bigint)
+DELETE FROM pawl.progress WHERE request_id = $1
+  AND NOT EXISTS (SELECT 1 FROM pawl.claim c
+                  WHERE $1 BETWEEN c.first_id AND c.last_id);

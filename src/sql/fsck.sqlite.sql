@@ -1,0 +1,21 @@
+-- Where SQLite differs: counters, and the check of the file itself.
+
+-- name: fsck_number (most bigint) -> (id bigint, detail text)
+SELECT used AS id, what || ' ' || used || ', the counter is at ' || reached AS detail
+FROM (SELECT 'request' AS what, (SELECT max(id) FROM pawl.request) AS used,
+          (SELECT value FROM pawl.counter WHERE name = 'request_id') AS reached
+      UNION ALL
+      SELECT 'place in line', (SELECT max(seq) FROM pawl.ready),
+          (SELECT value FROM pawl.counter WHERE name = 'ready_seq')
+      UNION ALL
+      SELECT 'token', max(coalesce((SELECT max(token) FROM pawl.claim), 0),
+              coalesce((SELECT max(token) FROM pawl.execution), 0),
+              coalesce((SELECT max(token) FROM pawl.outcome), 0)),
+          (SELECT value FROM pawl.counter WHERE name = 'token')) n
+WHERE used > reached
+ORDER BY what LIMIT $1;
+
+-- name: fsck_pages (most bigint) -> (id bigint, detail text)
+-- The database's own word on its pages and indexes.
+SELECT 0 AS id, integrity_check AS detail FROM pragma_integrity_check
+WHERE integrity_check <> 'ok' LIMIT $1;

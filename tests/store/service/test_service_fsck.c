@@ -1,0 +1,473 @@
+/*
+ * fsck: a store that only went through pawl's own hands has no finding; each damage
+ * planted by hand is found by the rule made for it, under its own name; and a repair
+ * takes away just that.
+ */
+#include "tests/store/queue/common.h"
+
+#include "base/arena.h"
+#include "base/fsio.h"
+#include "base/rand.h"
+#include "liveness/worker_row.h"
+#include "run/result_store.h"
+#include "service/fsck.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct bench {
+    struct harness *h;
+    char folder[64];
+    struct result_store *results;
+    struct fsck_order order;
+    struct arena arena;
+};
+
+static void
+worker_up(struct harness *h, const char *id)
+{
+    struct worker_row row = {.id = id,
+                             .seat = id,
+                             .host = "h",
+                             .pid = 1,
+                             .boot_id = "b",
+                             .lanes = "{}",
+                             .in_use = "{}",
+                             .keys = "[]",
+                             .jobs = "[]",
+                             .version = "1"};
+    struct err err = {0};
+
+    assert_ok(worker_register(h->store, &row, &err), &err);
+}
+
+static void
+set_up(struct bench *b, struct harness *h)
+{
+    struct err err = {0};
+
+    *b = (struct bench){.h = h};
+    snprintf(b->folder, sizeof(b->folder), "/tmp/pawl-fsck-XXXXXX");
+    assert_non_null(mkdtemp(b->folder));
+    assert_ok(result_store_open(b->folder, store_id(h->store), &b->results, &err),
+              &err);
+    b->order = (struct fsck_order){
+        .store = h->store, .results = b->results, .grace_us = 60 * US_PER_S};
+    worker_up(h, "w1");
+}
+
+static void
+tear_down(struct bench *b)
+{
+    result_store_close(b->results);
+    fs_remove_tree_quietly(b->folder);
+    arena_release(&b->arena);
+}
+
+static struct fsck_report
+look(struct bench *b)
+{
+    struct fsck_report report;
+    struct err err = {0};
+
+    assert_ok(fsck_look(&b->order, &b->arena, &report, &err), &err);
+    return report;
+}
+
+static void
+assert_clean(struct bench *b)
+{
+    struct fsck_report report = look(b);
+
+    if (report.count > 0)
+        fail_msg("%s %lld: %s", report.findings[0].check,
+                 (long long)report.findings[0].id, report.findings[0].detail);
+}
+
+/* A part of request under token, as a step would make it. */
+static void
+make_part(struct bench *b, int64_t request, int64_t token, char *path, size_t size)
+{
+    struct err err = {0};
+
+    assert_ok(result_store_part(b->results, request, "export", token, path, size, &err),
+              &err);
+    assert_ok(fs_replace_file(path, "abc", 3, 0600, &err), &err);
+}
+
+/* Carry a request to COMPLETED with a result of three bytes. */
+static int64_t
+complete_with_result(struct bench *b)
+{
+    int64_t id = submit_one(b->h, "task");
+    struct claim claim = claim_one(b->h, "w1");
+    struct finish_order order = finish_of(id, &claim, OUTCOME_COMPLETED);
+    struct request_result result;
+    struct result_file file;
+    struct err err = {0};
+    char path[512];
+
+    make_part(b, id, claim.token.number, path, sizeof(path));
+    assert_ok(result_store_publish(b->results, path, id, "out.csv", &file, &err), &err);
+    result = (struct request_result){.known = true,
+                                     .path = file.path,
+                                     .name = "out.csv",
+                                     .type = "text/csv",
+                                     .bytes = file.bytes,
+                                     .rows = 1,
+                                     .sha256 = file.sha256};
+    order.result = &result;
+    assert_int_equal(queue_finish(b->h->store, &order, &err), QUEUE_FINISHED);
+    return id;
+}
+
+/* --- healthy --- */
+
+static void
+one_random_act(struct bench *b, uint64_t draw)
+{
+    struct queue_job job = job_of("other", QUEUE_DUPLICATES_REUSE);
+    struct submit_order order = order_of(&job);
+    struct submit_answer answer;
+    struct claim claims[4];
+    struct err err = {0};
+    size_t count = 0;
+
+    switch (draw % 7) {
+    case 0:
+        submit_span(b->h, "task", 1 + draw / 7 % 5);
+        break;
+    case 1:
+        order.not_before_us = draw / 7 % 2 ? HARNESS_NOW + US_PER_HOUR : 0;
+        assert_ok(try_submit(b->h, &order, &answer, &err), &err);
+        break;
+    case 2:
+    case 3:
+        claim_some(b->h, "w1", 4, claims, &count);
+        for (size_t i = 0; i < count; i++)
+            if ((draw + i) % 3)
+                finish_ok(b->h, claims[i].first_id, &claims[i],
+                          (draw + i) % 2 ? OUTCOME_COMPLETED : OUTCOME_ERROR);
+        break;
+    case 4:
+    case 5: {
+        int r = queue_cancel(b->h->store, 1 + (int64_t)(draw / 7 % 60), "op", &err);
+
+        if (r != -ERR_NOT_FOUND && r != -ERR_ALREADY_FINAL)
+            assert_ok(r, &err);
+        break;
+    }
+    default:
+        complete_with_result(b);
+    }
+}
+
+static void
+test_a_store_that_pawl_alone_wrote_has_no_finding(struct harness *h)
+{
+    uint64_t seed = UINT64_C(0x9e3779b97f4a7c15);
+    struct bench b;
+
+    set_up(&b, h);
+    assert_clean(&b);
+    /* What is free is finished first, so that complete_with_result gets its own. */
+    for (int i = 0; i < 80; i++) {
+        seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+        if ((seed >> 33) % 7 == 6 && rows_in(h, "ready") > 0)
+            continue;
+        one_random_act(&b, seed >> 33);
+    }
+    assert_true(rows_in(h, "claim") > 0);
+    assert_true(rows_in(h, "outcome") > 0);
+    assert_true(rows_in(h, "later") > 0);
+    assert_clean(&b);
+    tear_down(&b);
+}
+
+/* --- damaged --- */
+
+/* Where the plants happen: 1 is COMPLETED with a result, 2 is RUNNING under token 2,
+ * 3 is ready. Next id: 4. */
+struct damage {
+    const char *check;
+    const char *sql;
+    int64_t id;
+};
+
+#define EXECUTION                                                                      \
+    "INSERT INTO pawl.instance (id, job, number, identity, params) VALUES "            \
+    "(900, 'task', 1, '{}', '{}');"                                                    \
+    "INSERT INTO pawl.execution (id, instance_id, job, request_id, token, state, "     \
+    "params, started_at, ended_at, last_updated) VALUES "
+
+static const struct damage damages[] = {
+    {"nowhere", "DELETE FROM pawl.ready WHERE first_id = 3", 3},
+    {"nowhere", "DELETE FROM pawl.outcome WHERE id = 1", 1},
+    {"overlap",
+     "INSERT INTO pawl.ready (first_id, last_id, job, lane, priority, seq, ready_since)"
+     " VALUES (2, 2, 'task', 'normal', 0, 1, 1)",
+     2},
+    {"overlap",
+     "INSERT INTO pawl.later (first_id, last_id, job, lane, priority, not_before, "
+     "reason, created_at) VALUES (3, 3, 'task', 'normal', 0, 1, 'time', 1)",
+     3},
+    {"final-open",
+     "INSERT INTO pawl.ready (first_id, last_id, job, lane, priority, seq, ready_since)"
+     " VALUES (1, 1, 'task', 'normal', 0, 1, 1)",
+     1},
+    {"stray-span", "UPDATE pawl.ready SET last_id = 77 WHERE first_id = 3", 3},
+    {"stray-outcome",
+     "INSERT INTO pawl.outcome (id, outcome, finished_at) VALUES (88, 'ERROR', 1)", 88},
+    {"never-due",
+     "DELETE FROM pawl.ready WHERE first_id = 3;"
+     "INSERT INTO pawl.later (first_id, last_id, job, lane, priority, "
+     "reason, created_at) VALUES (3, 3, 'task', 'normal', 0, 'time', 1)",
+     3},
+    {"dead-claim", "DELETE FROM pawl.worker", 2},
+    {"dead-claim", "UPDATE pawl.worker SET beat_at = beat_at - 61000000", 2},
+    {"token-twice",
+     "DELETE FROM pawl.ready WHERE first_id = 3;"
+     "INSERT INTO pawl.claim SELECT 3, 3, job, lane, 'w2', token, nonce, claimed_at "
+     "FROM pawl.claim WHERE first_id = 2;"
+     "INSERT INTO pawl.worker (id, seat, host, pid, boot_id, started_at, beat_at, "
+     "lanes,"
+     " in_use, keys, jobs, version) SELECT 'w2', 's2', host, pid, boot_id, started_at, "
+     "beat_at, lanes, in_use, keys, jobs, version FROM pawl.worker",
+     2},
+    {"active", "INSERT INTO pawl.active (key, request_id) VALUES ('job:x', 1)", 1},
+    {"active", "INSERT INTO pawl.active (key, request_id) VALUES ('job:x', 99)", 99},
+    {"flag",
+     "INSERT INTO pawl.flag (request_id, asked_by, asked_at) VALUES (3, 'op', 1)", 3},
+    {"progress", "INSERT INTO pawl.progress (request_id, updated_at) VALUES (1, 1)", 1},
+    {"idempotency",
+     "INSERT INTO pawl.idempotency (subject, job, key, digest, request_id, created_at)"
+     " VALUES ('s', 'task', 'k', 'd', 99, 1)",
+     99},
+    {"execution", EXECUTION "(901, 900, 'task', 3, 1, 'STARTED', '{}', 1, NULL, 1)",
+     901},
+    {"ended",
+     EXECUTION "(901, 900, 'task', 1, 1, 'COMPLETED', '{}', 1, 2, 2);"
+               "INSERT INTO pawl.step_execution (execution_id, name, ordinal, state, "
+               "started_at, last_updated) VALUES (901, 's', 1, 'COMPLETED', 1, 1)",
+     901},
+    {"step",
+     EXECUTION "(901, 900, 'task', 1, 1, 'COMPLETED', '{}', 1, 2, 2);"
+               "INSERT INTO pawl.step_execution (execution_id, name, ordinal, state, "
+               "started_at, last_updated) VALUES (901, 's', 1, 'STARTED', 1, 1)",
+     901},
+    {"outcome-execution", "UPDATE pawl.outcome SET execution_id = 77 WHERE id = 1", 1},
+    {"outcome-execution",
+     EXECUTION "(901, 900, 'task', 1, 1, 'FAILED', '{}', 1, 2, 2);"
+               "UPDATE pawl.outcome SET execution_id = 901 WHERE id = 1",
+     1},
+    {"slot-twice",
+     "INSERT INTO pawl.schedule_slot (schedule, slot_time, last_time, state, "
+     "request_id,"
+     " decided_at) VALUES ('s', 1, 9, 'skipped', NULL, 1), ('s', 5, 5, 'fired', 1, 1)",
+     1},
+    {"slot-request",
+     "INSERT INTO pawl.schedule_slot (schedule, slot_time, last_time, state, "
+     "request_id,"
+     " decided_at) VALUES ('s', 1, 1, 'fired', 99, 1)",
+     99},
+    {"number", "UPDATE pawl.claim SET token = 5000 WHERE first_id = 2", 5000},
+    {"number", "UPDATE pawl.ready SET seq = 6000 WHERE first_id = 3", 6000},
+    {"file-missing",
+     "UPDATE pawl.outcome SET result_path = 'files/1/none' WHERE id = 1", 1},
+    {"file-missing", "UPDATE pawl.outcome SET result_bytes = 4 WHERE id = 1", 1},
+    {"file-stray", "UPDATE pawl.outcome SET result_gone_at = 1 WHERE id = 1", 1},
+};
+
+static void
+plant_ground(struct bench *b)
+{
+    struct claim claim;
+    char path[512];
+
+    assert_int_equal(complete_with_result(b), 1);
+    assert_int_equal(submit_one(b->h, "task"), 2);
+    claim = claim_one(b->h, "w1");
+    assert_int_equal(submit_one(b->h, "task"), 3);
+    make_part(b, 2, claim.token.number, path, sizeof(path));
+    assert_clean(b);
+}
+
+static bool
+found(const struct fsck_report *report, const char *check, int64_t id)
+{
+    for (size_t i = 0; i < report->count; i++)
+        if (strcmp(report->findings[i].check, check) == 0 &&
+            report->findings[i].id == id)
+            return true;
+    return false;
+}
+
+static void
+test_each_planted_damage_is_found_by_its_own_rule(struct harness *h)
+{
+    /* What was planted is undone from a copy of the tables. */
+    static const char *const tables[] = {
+        "later",     "ready",    "claim",        "outcome",     "worker",
+        "active",    "flag",     "progress",     "idempotency", "step_execution",
+        "execution", "instance", "schedule_slot"};
+    struct bench b;
+
+    set_up(&b, h);
+    plant_ground(&b);
+    for (size_t t = 0; t < array_len(tables); t++)
+        harness_sql(h, "CREATE TABLE pawl.kept_%s AS SELECT * FROM pawl.%s", tables[t],
+                    tables[t]);
+    for (size_t i = 0; i < array_len(damages); i++) {
+        struct fsck_report report;
+
+        harness_sql(h, "%s", damages[i].sql);
+        report = look(&b);
+        if (!found(&report, damages[i].check, damages[i].id))
+            fail_msg("damage %zu is not found as %s %lld", i, damages[i].check,
+                     (long long)damages[i].id);
+        for (size_t f = 0; f < report.count; f++)
+            assert_true(report.findings[f].remedy[0] && report.findings[f].rule[0]);
+        /* Children go first, parents come first. */
+        for (size_t t = 0; t < array_len(tables); t++)
+            harness_sql(h, "DELETE FROM pawl.%s", tables[t]);
+        for (size_t t = array_len(tables); t-- > 0;)
+            harness_sql(h, "INSERT INTO pawl.%s SELECT * FROM pawl.kept_%s", tables[t],
+                        tables[t]);
+        assert_clean(&b);
+    }
+    for (size_t t = 0; t < array_len(tables); t++)
+        harness_sql(h, "DROP TABLE pawl.kept_%s", tables[t]);
+    tear_down(&b);
+}
+
+static void
+test_each_rule_has_a_planted_damage(struct harness *h)
+{
+    const char *name;
+
+    (void)h;
+    for (size_t at = 0; (name = fsck_check_name(at)); at++) {
+        bool planted = strcmp(name, "part") == 0 || /* in the test of repairs */
+                       strcmp(name, "pages") == 0;  /* a test of its own */
+
+        for (size_t i = 0; i < array_len(damages); i++)
+            planted |= strcmp(damages[i].check, name) == 0;
+        if (!planted)
+            fail_msg("nothing is planted for the rule %s", name);
+    }
+}
+
+static void
+test_a_damaged_page_of_the_file_is_found(struct harness *h)
+{
+    const char *path = strchr(h->url, ':') + 1;
+    scoped(buf_release) struct buf file = {0};
+    struct fsck_report report;
+    struct err err = {0};
+    struct bench b;
+    char *name;
+
+    set_up(&b, h);
+    plant_ground(&b);
+    store_close(h->store);
+    h->store = NULL;
+    harness_sql(h, "PRAGMA wal_checkpoint(TRUNCATE)");
+    /* A name in the table that its index does not know, or the other way. */
+    buf_init(&file, 0);
+    assert_ok(fs_read_file(path, 8 << 20, &file, &err), &err);
+    name = memmem(file.data, file.len, "tester", 6);
+    assert_non_null(name);
+    {
+        scoped(fd_close) int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+        assert_int_equal(pwrite(fd, "T", 1, name - file.data), 1);
+    }
+    assert_ok(store_open(&h->options, &h->store, &err), &err);
+    b.order.store = h->store;
+    report = look(&b);
+    assert_true(found(&report, "pages", 0));
+    tear_down(&b);
+}
+
+/* --- repairs --- */
+
+static void
+test_repair_takes_away_the_orphans_and_nothing_else(struct harness *h)
+{
+    struct fsck_report report;
+    struct err err = {0};
+    char orphan[512];
+    struct bench b;
+
+    set_up(&b, h);
+    plant_ground(&b);
+    make_part(&b, 1, 4711, orphan, sizeof(orphan));
+    harness_sql(h, "INSERT INTO pawl.active (key, request_id) VALUES ('job:x', 1), "
+                   "('job:live', 3);"
+                   "INSERT INTO pawl.flag (request_id, asked_by, asked_at) VALUES "
+                   "(1, 'op', 1), (2, 'op', 1);"
+                   "INSERT INTO pawl.progress (request_id, updated_at) VALUES (1, 1), "
+                   "(2, 1);"
+                   "INSERT INTO pawl.idempotency (subject, job, key, digest, "
+                   "request_id, created_at) VALUES ('s', 'task', 'k', 'd', 99, 1)");
+    report = look(&b);
+    assert_int_equal(report.count, 5);
+    assert_true(found(&report, "part", 1));
+    assert_ok(fsck_repair(&b.order, "uid:1", &report, &err), &err);
+    assert_int_equal(report.repaired, 4);
+    assert_int_equal(
+        harness_i64(h, "SELECT count(*) FROM pawl.audit WHERE act = 'fsck.repair' AND "
+                       "actor = 'uid:1' AND subject = 'request:1'"),
+        4);
+    report = look(&b);
+    assert_int_equal(report.count, 1);
+    assert_true(found(&report, "idempotency", 99));
+    assert_int_equal(rows_in(h, "flag"), 1);
+    assert_int_equal(rows_in(h, "progress"), 1);
+    assert_int_equal(rows_in(h, "active"), 1);
+    assert_false(fs_exists(orphan));
+    tear_down(&b);
+}
+
+static void
+test_a_repair_looks_again_before_it_acts(struct harness *h)
+{
+    struct fsck_report report;
+    struct err err = {0};
+    struct bench b;
+
+    set_up(&b, h);
+    plant_ground(&b);
+    harness_sql(h, "INSERT INTO pawl.active (key, request_id) VALUES ('job:x', 1);"
+                   "INSERT INTO pawl.flag (request_id, asked_by, asked_at) VALUES "
+                   "(3, 'op', 1)");
+    report = look(&b);
+    assert_int_equal(report.count, 2);
+    /* Meanwhile the key moves on and the request is claimed. */
+    harness_sql(h, "UPDATE pawl.active SET request_id = 3");
+    claim_one(h, "w1");
+    assert_ok(fsck_repair(&b.order, "uid:1", &report, &err), &err);
+    assert_int_equal(rows_in(h, "active"), 1);
+    assert_int_equal(rows_in(h, "flag"), 1);
+    assert_int_equal(
+        harness_i64(h, "SELECT count(*) FROM pawl.audit WHERE act = 'fsck.repair'"), 0);
+    tear_down(&b);
+}
+
+int
+main(void)
+{
+    const struct CMUnitTest tests[] = {
+        store_test(test_a_store_that_pawl_alone_wrote_has_no_finding),
+        store_test(test_each_planted_damage_is_found_by_its_own_rule),
+        store_test_sqlite(test_each_rule_has_a_planted_damage),
+        store_test_sqlite(test_a_damaged_page_of_the_file_is_found),
+        store_test(test_repair_takes_away_the_orphans_and_nothing_else),
+        store_test(test_a_repair_looks_again_before_it_acts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
