@@ -49,9 +49,22 @@ WHERE NOT EXISTS (SELECT 1 FROM pawl.request r WHERE r.id = o.id)
 ORDER BY o.id LIMIT $1;
 
 -- name: fsck_never_due (most bigint) -> (id bigint, detail text)
-SELECT first_id AS id, 'waits for a time, without one' AS detail FROM pawl.later
-WHERE reason = 'time' AND not_before IS NULL
-ORDER BY first_id LIMIT $1;
+SELECT l.first_id AS id, 'waits for ' || CASE l.reason WHEN 'time' THEN 'a time' ELSE 'others' END
+    || ', without any' AS detail
+FROM pawl.later l
+WHERE (l.reason = 'time' AND l.not_before IS NULL)
+   OR (l.reason = 'after' AND NOT EXISTS (SELECT 1 FROM pawl.wait w
+       WHERE w.request_id BETWEEN l.first_id AND l.last_id))
+ORDER BY l.first_id LIMIT $1;
+
+-- name: fsck_wait (most bigint) -> (id bigint, detail text)
+-- Who waits stands in later for that reason; whom it waits for is not over.
+SELECT w.request_id AS id, 'for ' || w.after_id AS detail FROM pawl.wait w
+WHERE NOT EXISTS (SELECT 1 FROM pawl.later l WHERE l.reason = 'after'
+                  AND w.request_id BETWEEN l.first_id AND l.last_id)
+   OR NOT EXISTS (SELECT 1 FROM pawl.request r WHERE r.id = w.after_id)
+   OR EXISTS (SELECT 1 FROM pawl.outcome o WHERE o.id = w.after_id)
+ORDER BY w.request_id, w.after_id LIMIT $1;
 
 -- --- claims ---
 

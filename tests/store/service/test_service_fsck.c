@@ -226,6 +226,18 @@ static const struct damage damages[] = {
      "INSERT INTO pawl.later (first_id, last_id, job, lane, priority, "
      "reason, created_at) VALUES (3, 3, 'task', 'normal', 0, 'time', 1)",
      3},
+    {"never-due",
+     "DELETE FROM pawl.ready WHERE first_id = 3;"
+     "INSERT INTO pawl.later (first_id, last_id, job, lane, priority, "
+     "reason, created_at) VALUES (3, 3, 'task', 'normal', 0, 'after', 1)",
+     3},
+    {"wait", "INSERT INTO pawl.wait (request_id, after_id) VALUES (3, 2)", 3},
+    {"wait",
+     "DELETE FROM pawl.ready WHERE first_id = 3;"
+     "INSERT INTO pawl.later (first_id, last_id, job, lane, priority, "
+     "reason, created_at) VALUES (3, 3, 'task', 'normal', 0, 'after', 1);"
+     "INSERT INTO pawl.wait (request_id, after_id) VALUES (3, 2), (3, 1)",
+     3},
     {"dead-claim", "DELETE FROM pawl.worker", 2},
     {"dead-claim", "UPDATE pawl.worker SET beat_at = beat_at - 61000000", 2},
     {"token-twice",
@@ -310,9 +322,9 @@ test_each_planted_damage_is_found_by_its_own_rule(struct harness *h)
 {
     /* What was planted is undone from a copy of the tables. */
     static const char *const tables[] = {
-        "later",     "ready",    "claim",        "outcome",     "worker",
-        "active",    "flag",     "progress",     "idempotency", "step_execution",
-        "execution", "instance", "schedule_slot"};
+        "later",     "ready",    "claim",         "outcome",     "worker",
+        "active",    "flag",     "progress",      "idempotency", "step_execution",
+        "execution", "instance", "schedule_slot", "wait"};
     struct bench b;
 
     set_up(&b, h);
