@@ -469,6 +469,38 @@ test_a_repair_looks_again_before_it_acts(struct harness *h)
     tear_down(&b);
 }
 
+static void
+test_only_the_owner_of_the_schema_may_repair(struct harness *h)
+{
+    struct store_options options = h->options;
+    struct fsck_report report;
+    struct err err = {0};
+    char url[400];
+    struct bench b;
+
+    set_up(&b, h);
+    plant_ground(&b);
+    harness_sql(h, "INSERT INTO pawl.active (key, request_id) VALUES ('job:x', 1);"
+                   "DROP ROLE IF EXISTS pawl_fsck_guest; CREATE ROLE pawl_fsck_guest;"
+                   "GRANT USAGE ON SCHEMA pawl TO pawl_fsck_guest;"
+                   "GRANT ALL ON ALL TABLES IN SCHEMA pawl TO pawl_fsck_guest;"
+                   "GRANT ALL ON ALL SEQUENCES IN SCHEMA pawl TO pawl_fsck_guest;"
+                   "GRANT SELECT ON public.test_clock TO pawl_fsck_guest");
+    snprintf(url, sizeof(url), "%s?options=-c%%20role%%3Dpawl_fsck_guest", h->url);
+    options.url = url;
+    options.migrate = false;
+    b.order.store = NULL;
+    assert_ok(store_open(&options, &b.order.store, &err), &err);
+    report = look(&b);
+    assert_true(found(&report, "active", 1));
+    assert_int_equal(fsck_repair(&b.order, "uid:1", &report, &err), -ERR_FORBIDDEN);
+    assert_int_equal(report.repaired, 0);
+    assert_int_equal(rows_in(h, "active"), 1);
+    store_close(b.order.store);
+    harness_sql(h, "DROP OWNED BY pawl_fsck_guest; DROP ROLE pawl_fsck_guest");
+    tear_down(&b);
+}
+
 int
 main(void)
 {
@@ -479,6 +511,7 @@ main(void)
         store_test_sqlite(test_a_damaged_page_of_the_file_is_found),
         store_test(test_repair_takes_away_the_orphans_and_nothing_else),
         store_test(test_a_repair_looks_again_before_it_acts),
+        store_test_pg(test_only_the_owner_of_the_schema_may_repair),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
