@@ -22,6 +22,7 @@ QUICK = """\
   quick:
     params: {rows: {type: integer, min: 0, max: 10000000, default: 3}, tag: {type: string, default: ""}}
     duplicates: allow
+    retry: none
     lane: normal
     steps:
       - name: export
@@ -46,6 +47,7 @@ SIZED = """\
 BROKEN = """\
   broken:
     duplicates: allow
+    retry: none
     steps:
       - name: export
         chunk: 2
@@ -53,6 +55,7 @@ BROKEN = """\
         write: {file: broken.csv}
   no-table:
     duplicates: allow
+    retry: none
     steps:
       - name: export
         read: {database: shop, sql: "SELECT id FROM nowhere"}
@@ -63,6 +66,7 @@ BROKEN = """\
 BURN = """\
   burn:
     duplicates: allow
+    retry: none
     steps:
       - name: export
         read: {database: shop, sql: "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000000000) SELECT count(*) AS n FROM n WHERE i % 7 = 3"}

@@ -24,6 +24,7 @@ JOBS = """\
         read: {database: shop, sql: "SELECT id, small, big, price, ratio, born, until, name, city, note FROM big ORDER BY id"}
         write: {file: "big.{format}", format: "{format}"}
   long:
+    retry: none
     params:
       rows: {type: integer}
       format: {type: enum, values: [xlsx, csv, jsonl], default: xlsx}
