@@ -2,6 +2,7 @@
 #include "tests/store/queue/common.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct queue_job
@@ -24,6 +25,16 @@ text_or(const char *text, const char *otherwise)
 
 /* Texts and jobs that live as long as the process. */
 static struct arena lasting;
+static struct queue_job *lasting_jobs[512];
+static size_t n_lasting_jobs;
+
+static void
+free_lasting(void)
+{
+    for (size_t i = 0; i < n_lasting_jobs; i++)
+        queue_job_free(lasting_jobs[i]);
+    arena_release(&lasting);
+}
 
 const struct queue_job *
 define_job(struct harness *h, const struct job_text *text)
@@ -44,6 +55,10 @@ define_job(struct harness *h, const struct job_text *text)
         text->drained ? "true" : "false", text_or(text->on, ""), text->name);
 
     assert_ok(queue_job_parse(definition, &job, &err), &err);
+    if (n_lasting_jobs == 0)
+        assert_int_equal(atexit(free_lasting), 0);
+    assert_true(n_lasting_jobs < array_len(lasting_jobs));
+    lasting_jobs[n_lasting_jobs++] = job;
     harness_sql(h,
                 "DELETE FROM pawl.job_definition WHERE name = '%s';"
                 "INSERT INTO pawl.job_definition (name, version, hash, definition, "
