@@ -1,9 +1,9 @@
 /*
  * Order of starting: store → definitions → results → the worker's seat → api →
- * scheduler → the worker's loop, so that a process which cannot listen has not taken any
- * work. Order of ending: the scheduler at once; the worker drains while the api goes on
- * answering and the store stays open; then the api; then the rest. A second signal
- * hurries.
+ * scheduler → the worker's loop, so that a process which cannot listen has not taken
+ * any work. Order of ending: the scheduler at once; the worker drains while the api
+ * goes on answering and the store stays open; then the api; then the rest. A second
+ * signal hurries.
  */
 #include "roles.h"
 

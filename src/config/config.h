@@ -55,7 +55,11 @@ struct config_budget {
 
 /* What becomes of a fixed time that a change of clocks leaves out, or repeats. */
 enum config_gap { CONFIG_GAP_RUN_AFTER, CONFIG_GAP_SKIP };
-enum config_overlap { CONFIG_OVERLAP_FIRST, CONFIG_OVERLAP_SECOND, CONFIG_OVERLAP_BOTH };
+enum config_overlap {
+    CONFIG_OVERLAP_FIRST,
+    CONFIG_OVERLAP_SECOND,
+    CONFIG_OVERLAP_BOTH
+};
 
 enum config_missed { CONFIG_MISSED_ONE, CONFIG_MISSED_SKIP, CONFIG_MISSED_ALL };
 

@@ -123,7 +123,7 @@ static const struct setting log_rows[] = {
     {"level", SETTING_WORD, IN(config, log.level), "info", .words = level_words,
      .reloadable = true, .help = "least weight of what is written"},
     {"format", SETTING_WORD, IN(config, log.format), "text", .words = format_words,
-     .help = "for people, for programs, or for systemd's journal"},
+     .help = "for people, for programs, or for systemd's journal (as text for now)"},
 };
 static const struct setting_table log_settings = {"log", "On standard error.",
                                                   TABLE(log_rows)};
@@ -138,7 +138,10 @@ static const struct setting retention_rows[] = {
      US_PER_MINUTE, 365 * DAY, .reloadable = true, .help = "`Idempotency-Key`s"},
 };
 static const struct setting_table retention_settings = {
-    "retention", "How long things are kept after their end.", TABLE(retention_rows)};
+    "retention",
+    "How long things are kept after their end. Read and checked, but not in force yet:\n"
+    "nothing is removed, and an `Idempotency-Key` is good for 24 hours.",
+    TABLE(retention_rows)};
 
 static const struct setting budget_rows[] = {
     {"per_day", SETTING_INTEGER, IN(config_budget, per_day), .min = 0, .max = INT64_MAX,
