@@ -5,7 +5,7 @@ import time
 
 import flow_jobs as jobs
 import pytest
-from pawl_env import Cluster, Site, read_csv, wait_for
+from pawl_env import FULL, Cluster, Site, read_csv, wait_for
 
 DEAD_AFTER = 6
 SETTINGS = f"""\
@@ -74,7 +74,7 @@ def server_of(site, request_id):
 
 def start_two(site):
     """One request on each worker; (request, its server) twice."""
-    ids = [site.submit_id("slow", rows=2000, ms=20) for _ in range(2)]
+    ids = [site.submit_id("slow", rows=1000, ms=20) for _ in range(2)]
     for request_id in ids:
         site.wait_progress(request_id, 2)
     pairs = [(i, server_of(site, i)) for i in ids]
@@ -243,6 +243,8 @@ def test_A34_A35_an_outcome_kept_in_the_spool_outlives_the_worker(own):
     assert list(spool.glob("*")) == []
 
 
+@pytest.mark.skipif(not FULL, reason="--full; the test above and test_worker_spool.c are "
+                                     "the quick ones")
 def test_A35_an_outcome_kept_in_the_spool_is_recorded_when_the_store_is_back(own):
     request_id = running_on_own(own, rows=4_000_000, fail_at=3_999_999)
     database_away(own.cluster)
