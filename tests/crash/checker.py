@@ -22,7 +22,9 @@ t is the machine's monotonic clock, w its wall clock, n pairs an invoke with its
     fault     what the nemesis did
 
 dump.json is what plain SQL reads after the quiet period; see TABLES. The key of a
-submit is the `tag` of the rows that its request writes, numbered 1…rows.
+submit is the `tag` of the rows that its request writes, numbered 1…rows. `jobs` tells
+what the storm configured: attempts, chunk, effect (it writes rows), resumes (a next try
+goes on behind the last committed chunk; otherwise it begins again).
 """
 
 import collections
@@ -351,32 +353,61 @@ def check_slots(case):
 # --- what it did ---
 
 def check_effects(case):
+    """Rows written into the store's own database stand or fall with their chunk."""
     rows = collections.defaultdict(dict)
     for row in case.dump["effect"]:
         numbers = rows[row["tag"]]
         numbers[row["n"]] = numbers.get(row["n"], 0) + row["times"]
+    steps = collections.defaultdict(list)
+    for row in case.dump["step"]:
+        steps[row["request_id"]].append(row)
     for key, op in case.invoked.items():
         policy = case.dump["jobs"].get(op.invoke.get("job"), {})
-        if not policy.get("effect"):
-            continue
-        numbers = rows.get(key, {})
-        subject = min(case.ids_of_key[key], default=key)
-        twice = [n for n, times in numbers.items() if times > 1]
-        if twice:
-            case.report("stale-write", subject, f"row {min(twice)} of {key} is there "
-                        f"{numbers[min(twice)]} times")
-        top = max(numbers, default=0)
-        if len(numbers) != top or min(numbers, default=1) < 1:
-            case.report("effect-gap", subject, f"{len(numbers)} rows of {key} up to {top}")
-        wanted = op.invoke["rows"]
-        done = any(o["outcome"] == "COMPLETED" for row in case.chains.get(subject, [])
-                   for o in case.outcomes[row["id"]])
-        if done and top != wanted:
-            case.report("effect-missing" if top < wanted else "stale-write", subject,
-                        f"COMPLETED with {top} of {wanted} rows")
-        elif top > wanted or top < wanted and top % policy["chunk"]:
-            case.report("effect-gap", subject,
-                        f"{top} rows of {wanted}, no border of chunks")
+        if policy.get("effect"):
+            subject = min(case.ids_of_key[key], default=key)
+            done = [step for row in case.chains.get(subject, [])
+                    for step in steps[row["id"]]]
+            judge = check_resumed if policy.get("resumes") else check_afresh
+            judge(case, subject, op.invoke["rows"], policy["chunk"], rows.get(key, {}),
+                  done)
+
+
+def check_resumed(case, subject, wanted, chunk, numbers, _):
+    """All tries together write each row once."""
+    twice = [n for n, times in numbers.items() if times > 1]
+    if twice:
+        case.report("stale-write", subject,
+                    f"row {min(twice)} is there {numbers[min(twice)]} times")
+    top = max(numbers, default=0)
+    if len(numbers) != top or min(numbers, default=1) < 1:
+        case.report("effect-gap", subject, f"{len(numbers)} rows up to {top}")
+    done = any(o["outcome"] == "COMPLETED" for row in case.chains.get(subject, [])
+               for o in case.outcomes[row["id"]])
+    if done and top != wanted:
+        case.report("effect-missing" if top < wanted else "stale-write", subject,
+                    f"COMPLETED with {top} of {wanted} rows")
+    elif top > wanted or top < wanted and top % chunk:
+        case.report("effect-gap", subject, f"{top} rows of {wanted}, no border of chunks")
+
+
+def check_afresh(case, subject, wanted, chunk, numbers, steps):
+    """Each try begins again: a row is there once for each step that counts it."""
+    for step in steps:
+        count = step["write_count"]
+        if step["state"] == "COMPLETED" and count != wanted:
+            case.report("effect-missing", subject,
+                        f"a COMPLETED step of {step['request_id']} counts {count} of "
+                        f"{wanted} rows")
+        elif count > wanted or count < wanted and count % chunk:
+            case.report("effect-gap", subject, f"{step['request_id']} counts {count} rows "
+                        f"of {wanted}, no border of chunks")
+    for n in range(min(numbers, default=1), max([wanted, *numbers]) + 1):
+        times = numbers.get(n, 0)
+        right = sum(1 for step in steps if step["write_count"] >= n > 0)
+        if times != right:
+            case.report("stale-write" if times > right else "effect-gap", subject,
+                        f"row {n} is there {times} times, {right} steps count it")
+            return
 
 
 def check_files(case):

@@ -29,7 +29,8 @@ class World:
             "ready": [], "later": [], "active": [], "flag": [], "progress": [],
             "idempotency": [], "effect": [], "files": [], "parts": [],
             "lanes": {"normal": 2},
-            "jobs": {"effect": {"attempts": 3, "chunk": 10, "effect": True},
+            "jobs": {"effect": {"attempts": 3, "chunk": 10, "effect": True,
+                                "resumes": True},
                      "export": {"attempts": 1}},
         }
         self.op("submit", "a", job="effect", rows=25, ok={"id": 1})
@@ -438,6 +439,47 @@ def a_part_is_left(w):
     w.dump["parts"].append("5-1-10.part")
 
 
+def afresh(w):
+    """Tries that begin again: the lost one had committed a chunk of ten."""
+    w.dump["jobs"]["effect"]["resumes"] = False
+    w.dump["step"] = [
+        {"request_id": 1, "name": "s", "state": "FAILED", "write_count": 10},
+        {"request_id": 2, "name": "s", "state": "COMPLETED", "write_count": 25}]
+    for row in w.dump["effect"][:10]:
+        row["times"] = 2
+    return w
+
+
+@bad("stale-write")
+def a_lost_try_wrote_after_its_end(w):
+    for row in afresh(w).dump["effect"][10:20]:
+        row["times"] = 2
+
+
+@bad("stale-write")
+def a_cancelled_request_wrote_rows(w):
+    afresh(w).dump["effect"].append({"tag": "c", "n": 1, "times": 1})
+
+
+@bad("effect-gap")
+def a_chunk_is_counted_and_not_written(w):
+    for row in afresh(w).dump["effect"][:10]:
+        row["times"] = 1
+
+
+@bad("effect-gap")
+def a_step_counts_half_a_chunk(w):
+    afresh(w).dump["step"][0]["write_count"] = 7
+    for row in w.dump["effect"][7:10]:
+        row["times"] = 1
+
+
+@bad("effect-missing")
+def a_completed_step_counts_too_few(w):
+    afresh(w).dump["step"][1]["write_count"] = 20
+    del w.dump["effect"][20:]
+
+
 # --- the form ---
 
 @bad("history")
@@ -478,6 +520,10 @@ def test_an_empty_storm_is_accepted(tmp_path):
         world.dump[table] = []
     world.events = {"client-1": []}
     assert world.judge(tmp_path)[1] == []
+
+
+def test_tries_that_begin_again_are_accepted(tmp_path):
+    assert afresh(World()).judge(tmp_path)[1] == []
 
 
 def test_a_handed_back_try_keeps_its_number(tmp_path):
@@ -532,7 +578,7 @@ def test_the_command_prints_the_timeline_of_the_smallest(tmp_path):
     done = subprocess.run([sys.executable, HERE / "checker.py", tmp_path],
                           stdout=subprocess.PIPE, encoding="utf-8")
     assert done.returncode == 1
-    assert "stale-write: 1" in done.stdout and "row 13 of a is there 2 times" in done.stdout
+    assert "stale-write: 1" in done.stdout and "row 13 is there 2 times" in done.stdout
     assert "client-1 submit ok {'key': 'a', 'id': 1}" in done.stdout
     assert "store outcome {'id': 2, 'outcome': 'COMPLETED'" in done.stdout
     assert "'b'" not in done.stdout  # nothing of the others
