@@ -52,6 +52,7 @@ struct house {
     struct loop *loop;
     struct loop_signal *on_term;
     struct loop_signal *on_int;
+    struct loop_signal *on_hup;
     struct loop_wake *defs;
     int subscription;
     pthread_t joiner;
@@ -272,6 +273,18 @@ on_signal(void *arg, int signum)
         join_worker(house);
 }
 
+/* It is what people send to reload; it must not end a server. */
+static void
+on_hangup(void *arg, int signum)
+{
+    struct house *house = arg;
+
+    (void)signum;
+    log_line(
+        &house->log, LOG_WARN,
+        "SIGHUP: the configuration is read at the start only; restart to apply it");
+}
+
 static void
 leave(struct house *house)
 {
@@ -284,6 +297,7 @@ leave(struct house *house)
     }
     loop_signal_free(house->on_term);
     loop_signal_free(house->on_int);
+    loop_signal_free(house->on_hup);
     loop_free(house->loop);
     result_store_close(house->results);
     estimates_free(house->service.estimates);
@@ -327,6 +341,8 @@ open_house(struct house *house, struct err *err)
                             err);
     if (r == 0)
         r = loop_signal_new(house->loop, SIGINT, on_signal, house, &house->on_int, err);
+    if (r == 0)
+        r = loop_signal_new(house->loop, SIGHUP, on_hangup, house, &house->on_hup, err);
     if (r == 0 && has_worker(house))
         r = open_worker(house, err);
     if (r == 0 && has_api(house))

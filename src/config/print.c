@@ -33,7 +33,9 @@ static const char head[] =
     "from the current folder. An environment variable\n"
     "goes before the file.\n"
     "\n"
-    "A setting marked *reload* follows SIGHUP, any other one the next start.\n";
+    "Every setting takes effect at the next start; those marked *reload* could follow "
+    "a\n"
+    "SIGHUP one day, which for now is only noted in the log.\n";
 
 static const char *const type_words[] = {
     [SETTING_TEXT] = "text",       [SETTING_NAME] = "name",

@@ -87,10 +87,12 @@ check_marker(const char *folder, const char *store_id, struct err *err)
     if (r < 0)
         return r;
     if (strcmp(buf_str(&found), store_id) != 0)
-        return err_set(err, ERR_CONFIG,
-                       "results folder %s belongs to another store (%.40s, ours is "
-                       "%.40s); give this store a folder of its own in `results:`",
-                       folder, buf_str(&found), store_id);
+        return err_set(
+            err, ERR_CONFIG,
+            "results folder %s belongs to another store (%.40s, ours is "
+            "%.40s); give this store a folder of its own in `results:`, or, if "
+            "the other store is gone for good, remove the folder",
+            folder, buf_str(&found), store_id);
     return 0;
 }
 

@@ -13,9 +13,12 @@
 
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #define CONNECTIONS_DEFAULT  8
+#define LOCK_TRIES           100 /* 50 ms apart */
 #define WAIT_MS_DEFAULT      10000
 #define STATEMENT_MS_DEFAULT 30000
 #define CONFLICT_RETRIES     3
@@ -51,6 +54,50 @@ open_writer(void *arg, struct db **ret_db, struct err *err)
     return 0;
 }
 
+/* The lock must be one however the file is called: through a link it lies beside the
+ * file itself. Two hard links have no such place, and two journals: refused. */
+static int
+lock_name(const char *path, struct buf *name, struct err *err)
+{
+    char *real = realpath(path, NULL);
+    struct stat st;
+
+    buf_addf(name, "%s.lock", real ? real : path);
+    free(real);
+    if (stat(path, &st) == 0 && st.st_nlink > 1)
+        return err_set(err, ERR_CONFIG,
+                       "store %s is one file under %d names (hard links), which SQLite "
+                       "cannot keep safe; remove the others, or copy the file",
+                       path, (int)st.st_nlink);
+    return 0;
+}
+
+/* A verb of the command line holds a store for a moment only. */
+static bool
+held_by_server(const char *holder)
+{
+    const char *what = strrchr(holder, ' ');
+
+    return what && strcmp(what, " serve") == 0;
+}
+
+/* A server that starts has patience with those. */
+static int
+take_lockfile(struct store *store, const char *name, const char *role,
+              char holder[LOCKFILE_TEXT_SIZE], struct err *err)
+{
+    const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
+    int tries = role && strcmp(role, "serve") == 0 ? LOCK_TRIES : 1;
+    int r;
+
+    for (;;) {
+        r = lockfile_take(name, role, &store->lock, holder, err);
+        if (r != LOCKFILE_HELD || --tries <= 0 || held_by_server(holder))
+            return r;
+        nanosleep(&pause, NULL);
+    }
+}
+
 /* One process owns an SQLite store; the lock lies beside it and ends with us. */
 static int
 take_lock(struct store *store, const char *role, struct err *err)
@@ -65,8 +112,9 @@ take_lock(struct store *store, const char *role, struct err *err)
                        "store sqlite::memory: would be gone with the process; give a "
                        "file: sqlite:./pawl.db");
     buf_init(&name, 0);
-    buf_addf(&name, "%s.lock", path);
-    r = lockfile_take(buf_str(&name), role, &store->lock, holder, err);
+    r = lock_name(path, &name, err);
+    if (r == 0)
+        r = take_lockfile(store, buf_str(&name), role, holder, err);
     if (r < 0)
         return r;
     if (r == LOCKFILE_HELD)

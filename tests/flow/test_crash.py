@@ -1,8 +1,11 @@
 """kill -9, SIGTERM, two of everything: nothing is lost, nothing runs twice."""
 
+import fcntl
 import itertools
+import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import threading
 import time
@@ -361,6 +364,54 @@ def test_B23_a_second_server_on_one_sqlite_file_is_told_who_holds_it(cluster):
         site.close()
     finally:
         site.discard()
+
+
+def test_B23_a_link_to_the_sqlite_file_does_not_hide_its_owner(cluster):
+    site = Site("sqlite", cluster, JOBS, OPEN)
+    try:
+        site.up()
+        (site.folder / "link.db").symlink_to(site.folder / "pawl.db")
+        linked = f"sqlite:{site.folder}/link.db"
+        second = site.pawl("serve", code=78, PAWL_STORE=linked,
+                           PAWL_STATE=str(site.folder / "state-two"))
+        assert str(site.worker.pid) in second.stderr, second.stderr
+        os.link(site.folder / "pawl.db", site.folder / "hard.db")
+        hard = site.pawl("serve", code=78, PAWL_STORE=f"sqlite:{site.folder}/hard.db",
+                         PAWL_STATE=str(site.folder / "state-two"))
+        assert "hard links" in hard.stderr, hard.stderr
+        (site.folder / "hard.db").unlink()
+        site.close()
+    finally:
+        site.discard()
+
+
+def test_a_hangup_does_not_end_a_server(fresh):
+    fresh.up()
+    fresh.worker.signal(signal.SIGHUP)
+    wait_for(lambda: "SIGHUP" in fresh.worker.log(), "the note of the hang-up")
+    fresh.wait_done(fresh.submit_id("quick"))
+
+
+def test_a_server_has_patience_with_a_verb_that_holds_the_store(cluster):
+    site = Site("sqlite", cluster, JOBS, OPEN)
+    try:
+        site.pawl("requests")  # makes the store
+        with open(site.folder / "pawl.db.lock", "r+") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            lock.truncate()
+            lock.write("1@here since 2026-11-29T00:00:00Z, requests")
+            lock.flush()
+            server = site.start("serve", ready=False)
+            wait_for(lambda: sleeps(server.pid), "a first try of the lock")
+        server.await_ready()
+        site.close()
+    finally:
+        site.discard()
+
+
+def sleeps(pid):
+    """Is its first thread in nanosleep or clock_nanosleep, that is between two tries?"""
+    return pathlib.Path(f"/proc/{pid}/syscall").read_text().split()[0] in ("35", "230")
 
 
 def test_B23_a_second_worker_at_one_seat_is_told_so(on_pg):
