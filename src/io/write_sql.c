@@ -285,6 +285,14 @@ failed(const struct sql_writer *sql, int r, struct err *err)
     return err_prefix(err, "write to database %s", sql->database);
 }
 
+/* The driver counts rows within the chunk: say where that begins. */
+static int
+copy_failed(const struct sql_writer *sql, struct err *err)
+{
+    return err_prefix(err, "in the chunk that begins with row %lld",
+                      (long long)(sql->chunk_start + 1));
+}
+
 static int
 copy_rows(struct sql_writer *sql, struct db *db, const struct row_set *rows,
           struct err *err)
@@ -303,9 +311,10 @@ copy_rows(struct sql_writer *sql, struct db *db, const struct row_set *rows,
             sql->values[k] = value_of(&cells[k], sql->texts[k]);
         r = db_copy_row(&copy, sql->values, err);
         if (r < 0)
-            return r;
+            return copy_failed(sql, err);
     }
-    return db_copy_end(&copy, &copied, err);
+    r = db_copy_end(&copy, &copied, err);
+    return r < 0 ? copy_failed(sql, err) : 0;
 }
 
 static int

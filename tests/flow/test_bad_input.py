@@ -4,6 +4,7 @@ import contextlib
 import os
 import pathlib
 import socket
+import sqlite3
 import struct
 import subprocess
 import time
@@ -282,3 +283,36 @@ def test_B8_a_damaged_result_is_not_served(site):
     assert answer.status == 500 and str(path) not in answer.body.decode()
     pathlib.Path(path).unlink()
     assert site.download(request_id).status == 410
+
+
+# --- a row that the target refuses ---
+
+MOVE = """\
+  move:
+    duplicates: allow
+    retry: none
+    steps:
+      - name: move
+        read: {database: shop, sql: "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) SELECT CASE WHEN i = 1500 THEN 1 ELSE i END AS id FROM n"}
+        write: {database: goal, table: copy}
+"""
+
+
+def test_a_refused_row_is_told_with_the_chunk_that_it_stands_in(cluster):
+    site = Site("sqlite", cluster, jobs.QUICK)
+    try:
+        goal = site.folder / "goal.db"
+        site.databases["goal"] = f"sqlite:{goal}"
+        site.configure(MOVE)
+        with contextlib.closing(sqlite3.connect(goal)) as db:
+            db.execute("CREATE TABLE copy (id INTEGER PRIMARY KEY)")
+            db.commit()
+        site.start("serve")
+        request = site.wait_final(site.submit_id("move"))
+        assert request["outcome"] == "ERROR"
+        assert "begins with row 1001" in request["detail"], request
+        with contextlib.closing(sqlite3.connect(goal)) as db:
+            assert db.execute("SELECT count(*) FROM copy").fetchone() == (1000,)
+        site.close()
+    finally:
+        site.discard()
