@@ -104,11 +104,20 @@ tell_request(const struct listing *listing, const char *name, struct err *err)
 }
 
 int
+result_store_list_parts(const struct result_store *results, result_entry_fn fn,
+                        void *arg, struct err *err)
+{
+    const struct listing listing = {.results = results, .fn = fn, .arg = arg};
+
+    return each_name(&listing, "parts", tell_part, err);
+}
+
+int
 result_store_list(const struct result_store *results, result_entry_fn fn, void *arg,
                   struct err *err)
 {
     const struct listing listing = {.results = results, .fn = fn, .arg = arg};
-    int r = each_name(&listing, "parts", tell_part, err);
+    int r = result_store_list_parts(results, fn, arg, err);
 
     return r < 0 ? r : each_name(&listing, "files", tell_request, err);
 }

@@ -74,6 +74,8 @@ typedef int (*result_entry_fn)(void *arg, const struct result_entry *entry,
 /* All parts and files with names of ours, in no order; fn < 0 ends it. */
 int result_store_list(const struct result_store *results, result_entry_fn fn, void *arg,
                       struct err *err) must_check;
+int result_store_list_parts(const struct result_store *results, result_entry_fn fn,
+                            void *arg, struct err *err) must_check;
 bool result_store_there(const struct result_store *results, const char *path);
 
 /* Remove the parts of a request, or only those of one claim (token > 0). */

@@ -3,7 +3,7 @@
  * Read worker_reap first. In order: outcomes that wait in the spool are recorded; what
  * we claimed but do not carry is closed (claiming and carrying are both the loop's, so
  * nothing is in between); what dead workers held is closed; what waits in a lane that
- * nobody serves is taken over.
+ * nobody serves is taken over; each hour the house is kept (leavings.c).
  *
  * Who is dead is said by the store's clock, and only by somebody whose own beats have
  * arrived without a gap for one whole dead_after: after an outage, or after a jump of
@@ -28,9 +28,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_US        US_PER_S /* after a failure */
-#define RANGES_EVERY_US US_PER_HOUR
-#define DEAD_JITTER_US  (500 * US_PER_MS) /* not all of us in the same moment */
+#define RETRY_US       US_PER_S /* after a failure */
+#define HOUSE_EVERY_US US_PER_HOUR
+#define DEAD_JITTER_US (500 * US_PER_MS) /* not all of us in the same moment */
 
 /* --- the spool --- */
 
@@ -381,17 +381,20 @@ take_over(struct worker *worker, const struct crowd *crowd, struct arena *arena,
 
 /* --- all of it --- */
 
+/* After the start, then each hour. */
 static int
-open_ranges(struct worker *worker, struct err *err)
+keep_house(struct worker *worker, struct err *err)
 {
     int64_t now_us = worker_now_us(worker);
     int r;
 
-    if (worker->ranges_at_us > now_us)
+    if (worker->house_at_us > now_us)
         return 0;
     r = store_open_ranges(worker->options.store, err);
     if (r == 0)
-        worker->ranges_at_us = now_us + RANGES_EVERY_US;
+        r = worker_drop_leavings(worker, err);
+    if (r == 0)
+        worker->house_at_us = now_us + HOUSE_EVERY_US;
     return r;
 }
 
@@ -441,7 +444,7 @@ worker_reap(struct worker *worker)
     if (r == 0)
         r = look_at_others(worker, &next_us, &err);
     if (r == 0)
-        r = open_ranges(worker, &err);
+        r = keep_house(worker, &err);
     note_repairs(worker, r, &err);
     worker->reap_at_us = worker_now_us(worker) + (r < 0 ? RETRY_US : next_us);
 }

@@ -50,13 +50,13 @@ struct worker {
     struct list held; /* struct slot.held */
     size_t n_held;
     struct spool *spool;
-    int64_t due_at_us;    /* monotonic: next promotion or expiry; 0 = none waits */
-    int64_t scan_at_us;   /* monotonic: next safety scan */
-    int64_t reap_at_us;   /* monotonic: next repairs */
-    int64_t ranges_at_us; /* monotonic: next time that ranges of ids are opened */
-    bool repairs_failed;  /* said in the log already */
-    bool store_away;      /* said in the log already */
-    int64_t pause_ms;     /* the store is away: wait so long before the next try */
+    int64_t due_at_us;   /* monotonic: next promotion or expiry; 0 = none waits */
+    int64_t scan_at_us;  /* monotonic: next safety scan */
+    int64_t reap_at_us;  /* monotonic: next repairs */
+    int64_t house_at_us; /* monotonic: next ranges of ids, old parts */
+    bool repairs_failed; /* said in the log already */
+    bool store_away;     /* said in the log already */
+    int64_t pause_ms;    /* the store is away: wait so long before the next try */
     int64_t drain_until_us;
     bool cut;
 
@@ -81,6 +81,9 @@ int worker_announce(struct worker *worker, struct err *err) must_check;
 
 /* Record what waits in the spool. */
 int worker_replay(struct worker *worker, struct err *err) must_check;
+
+/* Remove the parts whose claims are gone. Loop thread. */
+int worker_drop_leavings(struct worker *worker, struct err *err) must_check;
 
 /* Close what that worker holds, if gate says so: COMPLETED where all work was done,
  * else WORKER_LOST or CANCELLED. */

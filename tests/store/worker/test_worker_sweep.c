@@ -216,6 +216,32 @@ test_A14_a_late_writer_is_refused_and_removes_nothing_that_counts(struct harness
     assert_consistent(h);
 }
 
+/* Whoever closed the request died before it could remove the part. */
+static void
+test_B20_a_part_without_a_claim_goes_and_one_with_a_claim_stays(struct harness *h)
+{
+    scoped(desk_close) struct desk desk;
+    struct claim closed, running;
+    struct err err = {0};
+    int64_t closed_id, running_id;
+
+    desk_open(&desk, h);
+    desk_neighbour(&desk, "w2", "{}");
+    closed_id = submit_one(h, "task");
+    closed = claim_one(h, "w2");
+    running_id = submit_one(h, "other");
+    running = claim_one(h, "w2");
+    desk_make_part(&desk, closed_id, &closed);
+    desk_make_part(&desk, running_id, &running);
+    assert_ok(worker_drop_leavings(&desk.worker, &err), &err);
+    assert_true(desk_has_part(&desk, closed_id, &closed));
+
+    harness_sql(h, "DELETE FROM pawl.claim WHERE job = 'task'");
+    assert_ok(worker_drop_leavings(&desk.worker, &err), &err);
+    assert_false(desk_has_part(&desk, closed_id, &closed));
+    assert_true(desk_has_part(&desk, running_id, &running));
+}
+
 int
 main(void)
 {
@@ -227,6 +253,7 @@ main(void)
         store_test(test_A35_a_file_that_is_missing_or_damaged_is_no_result),
         store_test(test_A35_a_cancel_that_was_asked_decides),
         store_test(test_A35_what_somebody_else_has_closed_is_not_overwritten),
+        store_test(test_B20_a_part_without_a_claim_goes_and_one_with_a_claim_stays),
         store_test(test_A14_a_late_writer_is_refused_and_removes_nothing_that_counts),
     };
 
