@@ -2,7 +2,8 @@
 """What script/test asks about tests: which there are, and how they went.
 
     results.py select BUILD WORD...   the tests of a build folder whose path or name
-                                      has one of the words: `name TAB target` lines
+                                      has one of the words, but none that is given
+                                      as -WORD: `name TAB target` lines
     results.py meson LOG              counts of a meson-logs/testlog.json
     results.py junit FILE             counts of pytest's junit file
 
@@ -83,7 +84,11 @@ def select(build, words):
             if word.startswith(build + os.sep)
         ]
         where = " ".join([test["name"], *test["suite"], *paths])
-        if any(word in where for word in words):
+        wanted = [word for word in words if not word.startswith("-")]
+        left_out = [word[1:] for word in words if word.startswith("-")]
+        if any(word in where for word in left_out):
+            continue
+        if not wanted or any(word in where for word in wanted):
             # Everything it needs is a target: a library of the folder, or itself.
             needs = [path for path in paths if os.path.splitext(path)[1] != ".json"]
             print(test["name"], " ".join(needs), sep="\t")
