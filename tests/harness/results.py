@@ -83,6 +83,8 @@ def select(build, words):
             for word in test["cmd"]
             if word.startswith(build + os.sep)
         ]
+        # A script of the source, named by way of the build folder, is no target.
+        paths = [path for path in paths if not path.startswith(os.pardir)]
         where = " ".join([test["name"], *test["suite"], *paths])
         wanted = [word for word in words if not word.startswith("-")]
         left_out = [word[1:] for word in words if word.startswith("-")]
