@@ -146,7 +146,7 @@ show(const char *data, size_t len)
 static bool
 compare(const char *data, size_t len)
 {
-    scoped(reading_release) struct reading ours, theirs;
+    scoped(reading_release) struct reading ours = {0}, theirs = {0};
     const char *wrong = NULL;
 
     read_ours(data, len, &ours);
