@@ -30,7 +30,7 @@ static const struct verb table[] = {
      "Exits 1 if it FAILED, 5 if it STOPPED. With --output the result is downloaded."},
     {"why", "ID", 1, 1, "Tell why a request does not run yet, or how it ended", NEED_BACKEND, ASKING, verb_why, NULL},
     {"cancel", "ID", 1, 1, "Cancel a request", NEED_BACKEND, ASKING, verb_cancel, NULL},
-    {"stop", "ID", 1, 1, "Stop a running request at its next chunk; it can go on later", NEED_BACKEND, ASKING, verb_stop, NULL},
+    {"stop", "ID", 1, 1, "Stop a running request at its next chunk", NEED_BACKEND, ASKING, verb_stop, NULL},
     {"requests", "", 0, 0, "List requests, newest first", NEED_BACKEND, ASKING | BIT(JOB) | BIT(STATUS) | BIT(REQUESTER) | BIT(LIMIT) | BIT(AFTER), verb_requests, NULL},
     {"jobs", "", 0, 0, "List the jobs and how they stand", NEED_BACKEND, ASKING, verb_jobs, NULL},
     {"schedules", "", 0, 0, "List the schedules, when they fire next and what became of the last", NEED_BACKEND, ASKING | BIT(NEXT), verb_schedules,
