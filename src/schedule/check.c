@@ -5,7 +5,7 @@
 #include "config/errors.h"
 #include "config/yaml_node.h"
 #include "schedule/cron.h"
-#include "schedule/zone.h"
+#include "base/zone.h"
 
 /* offset: bytes into the text of the node; a rule is plain ASCII. */
 static void

@@ -9,7 +9,7 @@
 #include "schedule/next.h"
 
 #include "base/clock.h"
-#include "schedule/zone.h"
+#include "base/zone.h"
 
 #define HORIZON_S (INT64_C(146097) * 86400)
 

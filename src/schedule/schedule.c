@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "base/strs.h"
-#include "schedule/zone.h"
+#include "base/zone.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include "base/civil.h"
 #include "base/clock.h"
 #include "base/err.h"
-#include "schedule/zone.h"
+#include "base/zone.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

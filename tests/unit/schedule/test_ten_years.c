@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
-#include "schedule/zone.h"
+#include "base/zone.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,8 +2,8 @@
  * The rule at the end of a TZif file, in the words of POSIX: "CET-1CEST,M3.5.0,
  * M10.5.0/3". Inside of zone.c only. No state.
  */
-#ifndef SCHEDULE_POSIX_TZ_H
-#define SCHEDULE_POSIX_TZ_H
+#ifndef BASE_POSIX_TZ_H
+#define BASE_POSIX_TZ_H
 
 #include "base/compiler.h"
 

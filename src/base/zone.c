@@ -6,7 +6,7 @@
  * earlier. Nothing but the offset is kept: names and "is it summer" decide
  * nothing here.
  */
-#include "schedule/zone.h"
+#include "base/zone.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/fsio.h"
 #include "base/strs.h"
-#include "schedule/posix_tz.h"
+#include "base/posix_tz.h"
 
 #include <ctype.h>
 #include <endian.h>

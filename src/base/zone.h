@@ -6,8 +6,8 @@
  * clock that shows it, as if that clock were UTC. Read-only after loading: any
  * thread.
  */
-#ifndef SCHEDULE_ZONE_H
-#define SCHEDULE_ZONE_H
+#ifndef BASE_ZONE_H
+#define BASE_ZONE_H
 
 #include "base/compiler.h"
 

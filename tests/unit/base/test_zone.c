@@ -1,10 +1,10 @@
 /* Files of zones: made by hand, broken in every way, and all of this machine's. */
-#include "schedule/zone.h"
+#include "base/zone.h"
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/fsio.h"
-#include "schedule/posix_tz.h"
+#include "base/posix_tz.h"
 
 #include <endian.h>
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-#include "schedule/posix_tz.h"
+#include "base/posix_tz.h"
 
 #include "base/civil.h"
 
