@@ -17,13 +17,14 @@ folder too: a checkout can lie deeper than the 107 bytes that a socket name has.
 A test makes its own databases in it. Everybody on this machine may log in while it
 runs (no passwords), so it listens on loopback only and holds nothing but test data.
 
-With --owner the cluster belongs to that process: the next start on this machine ends
-and removes every cluster whose owner is gone, so a killed run leaves nothing for good.
+With --owner the cluster belongs to that process: a watcher ends and removes it when its
+owner is gone, however that ended, so a killed run leaves nothing.
 """
 
 import os
 import pathlib
 import pwd
+import select
 import shutil
 import signal
 import socket
@@ -153,34 +154,28 @@ def end_process(pid, folder, number):
 
 def remove(folder):
     """End the servers of a cluster and remove its folder. Nothing there is fine."""
+    end_process(pid_in(f"{folder}/watcher.pid"), folder, signal.SIGTERM)
     end_process(pid_in(f"{folder}/pgbouncer.pid"), folder, signal.SIGTERM)
     # SIGQUIT: end at once, without a last checkpoint; the data goes anyway.
     end_process(pid_in(f"{folder}/data/postmaster.pid"), folder, signal.SIGQUIT)
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def start_time(pid):
-    """When the process started (clock ticks since boot): tells a reused number."""
+def start_watcher(owner, folder):
+    watcher = subprocess.Popen(
+        [sys.executable, __file__, "watch", folder, str(owner)], start_new_session=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    pathlib.Path(folder, "watcher.pid").write_text(f"{watcher.pid}\n")
+
+
+def watch(folder, owner):
+    """Wait for the owner's end, then remove the cluster."""
     try:
-        text = pathlib.Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    return text.rsplit(")", 1)[1].split()[19]
-
-
-def sweep():
-    """Remove the clusters of runs that were killed."""
-    for folder in pathlib.Path("/tmp").glob(PREFIX + "*"):
-        try:
-            if folder.is_symlink() or not (folder / "owner").is_file():
-                continue
-            if os.geteuid() not in (0, folder.stat().st_uid):
-                continue
-            pid, started = (folder / "owner").read_text().split()
-        except (OSError, ValueError):
-            continue
-        if start_time(int(pid)) != started:
-            remove(folder)
+        select.select([os.pidfd_open(owner)], [], [])
+    except ProcessLookupError:
+        pass  # gone already
+    pathlib.Path(folder, "watcher.pid").unlink(missing_ok=True)  # it is we
+    remove(folder)
 
 
 def start_postgres(who, folder):
@@ -219,7 +214,6 @@ def start_pgbouncer(who, folder, pg_port):
 
 
 def cmd_start(note, owner):
-    sweep()
     cmd_stop(note)  # what an earlier run left under the same name
     if not (BIN / "initdb").exists():
         fail(f"{BIN}/initdb is missing (script/bootstrap installs postgresql-15)")
@@ -227,11 +221,11 @@ def cmd_start(note, owner):
     folder = tempfile.mkdtemp(prefix=PREFIX, dir="/tmp")
     try:
         os.mkdir(f"{folder}/s")
-        if owner:
-            pathlib.Path(folder, "owner").write_text(f"{owner} {start_time(owner)}\n")
         if who:
             for path in (folder, f"{folder}/s"):
                 os.chown(path, who["user"], who["group"])
+        if owner:
+            start_watcher(owner, folder)
         pg_port = start_postgres(who, folder)
         bouncer_port = start_pgbouncer(who, folder, pg_port)
         lines = (
@@ -268,6 +262,8 @@ def cmd_stop(note):
 
 def main(arguments):
     owner = None
+    if len(arguments) == 3 and arguments[0] == "watch":
+        return watch(arguments[1], int(arguments[2]))
     if len(arguments) == 4 and arguments[2] == "--owner":
         owner = int(arguments[3])
     elif len(arguments) != 2:
