@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "batch/go_on.h"
 #include "batch/lifecycle.h"
 #include "batch/move.h"
 #include "queue/finish.h"
@@ -18,6 +19,7 @@
 
 struct start {
     const struct batch_start_order *order;
+    struct arena *arena;
     struct batch_started started;
 };
 
@@ -41,13 +43,15 @@ add_instance(struct db *db, struct start *start, struct err *err)
     int r;
 
     r = db_ask(db, store_sql(db, STMT_BATCH_INSTANCE_ADD), &rows, err,
-               p_text(order->job), p_text(order->identity), p_text(order->params));
+               p_text(order->job), p_text(order->identity), p_text(order->params),
+               p_i64(order->confirmed));
     if (r == 0)
         r = db_next(&rows, err);
     if (r < 0)
         return r;
     start->started.instance_id = db_i64(&rows, 0);
     start->started.instance_number = db_i64(&rows, 1);
+    start->started.params = order->params;
     return 0;
 }
 
@@ -55,23 +59,34 @@ static int
 add_execution(struct db *db, struct start *start, struct err *err)
 {
     const struct batch_start_order *order = start->order;
+    struct batch_started *started = &start->started;
     const struct db_value params[] = {
-        p_i64(start->started.instance_id),
+        p_i64(started->instance_id),
         p_text(order->job),
         p_i64(order->request_id),
         p_i64(order->token.number),
         p_text(execution_state_name(EXECUTION_STARTING)),
-        p_text(order->params),
+        p_text(started->params),
         order->steps ? p_i64(order->steps) : p_null(),
+        started->resumed ? p_i64(started->previous_execution_id) : p_null(),
     };
     int r;
 
     r = db_query_i64(db, store_sql(db, STMT_BATCH_EXECUTION_ADD), params,
-                     array_len(params), &start->started.execution_id, err);
+                     array_len(params), &started->execution_id, err);
     if (r < 0)
         return r;
-    return batch_move_execution(db, start->started.execution_id, EXECUTION_STARTED,
-                                NULL, err);
+    return batch_move_execution(db, started->execution_id, EXECUTION_STARTED, NULL,
+                                err);
+}
+
+/* Somebody in the way: 1, 0 nobody, < 0. */
+static int
+find_alive(struct db *db, struct start *start, enum stmt stmt, struct db_value of,
+           struct err *err)
+{
+    return db_query_i64(db, store_sql(db, stmt), &of, 1,
+                        &start->started.alive_execution_id, err);
 }
 
 static int
@@ -79,20 +94,25 @@ start_fn(struct db *db, void *arg, struct err *err)
 {
     struct start *start = (struct start *)arg;
     const struct batch_start_order *order = start->order;
-    const struct db_value job = p_text(order->job);
+    struct batch_started *started = &start->started;
     int r;
 
-    start->started = (struct batch_started){0};
+    *started = (struct batch_started){0};
     r = queue_hold_in(db, order->request_id, &order->token, err);
     if (r <= 0)
         return r < 0 ? r : BATCH_LOST;
     r = lock_job(db, order->job, err);
     if (r == 0 && order->one_alive)
-        r = db_query_i64(db, store_sql(db, STMT_BATCH_ALIVE_OF_JOB), &job, 1,
-                         &start->started.alive_execution_id, err);
+        r = find_alive(db, start, STMT_BATCH_ALIVE_OF_JOB, p_text(order->job), err);
+    if (r == 0)
+        r = batch_go_on(db, order, start->arena, started, err);
+    if (r == 0 && started->instance_id && !started->resumed)
+        r = find_alive(db, start, STMT_BATCH_ALIVE_OF_INSTANCE,
+                       p_i64(started->instance_id), err);
     if (r != 0)
         return r < 0 ? r : BATCH_ALIVE;
-    r = add_instance(db, start, err);
+    if (!started->resumed)
+        r = add_instance(db, start, err);
     if (r == 0)
         r = add_execution(db, start, err);
     return r < 0 ? r : BATCH_OK;
@@ -100,69 +120,139 @@ start_fn(struct db *db, void *arg, struct err *err)
 
 int
 batch_start(struct store *store, const struct batch_start_order *order,
-            struct batch_started *ret_started, struct err *err)
+            struct arena *arena, struct batch_started *ret_started, struct err *err)
 {
-    struct start start = {.order = order};
+    struct start start = {.order = order, .arena = arena};
     int r = store_write(store, STORE_NORMAL, start_fn, &start, err);
 
-    if (r >= 0)
+    if (r >= 0) {
         *ret_started = start.started;
+        if (r == BATCH_OK)
+            ret_started->params = arena_strdup(arena, start.started.params);
+    }
     return r;
 }
 
 /* --- steps --- */
 
-struct step {
-    int64_t execution_id;
-    int64_t request_id;
-    struct claim_token token;
-    const char *name;
-    int ordinal;
-    const char *effect;
-    int64_t step_id;
-    enum execution_state state;
-    const char *message;
+struct step_start {
+    const struct batch_step_order *order;
+    struct arena *arena;
+    struct batch_step_started started;
 };
+
+static const char *
+text_of(const struct db_rows *rows, int column, struct arena *arena)
+{
+    if (db_is_null(rows, column))
+        return NULL;
+    return arena_strndup(arena, db_text(rows, column), db_text_len(rows, column));
+}
+
+/* What the executions before of this instance left of the step. */
+static int
+look_before(struct db *db, struct step_start *start, struct err *err)
+{
+    const struct batch_step_order *order = start->order;
+    struct batch_step_started *started = &start->started;
+    scoped(db_rows_end) struct db_rows rows = {0};
+    enum execution_state state;
+    int r;
+
+    r = db_ask(db, store_sql(db, STMT_BATCH_STEP_BEFORE), &rows, err,
+               p_i64(order->execution_id), p_text(order->name));
+    if (r == 0)
+        r = db_next(&rows, err);
+    if (r <= 0)
+        return r;
+    if (!execution_state_parse(db_text(&rows, 0), &state))
+        return err_set(err, ERR_SCHEMA, "the store says state %.40s, unknown here",
+                       db_text(&rows, 0));
+    if (state == EXECUTION_COMPLETED && order->again)
+        return 0;
+    started->completed = state == EXECUTION_COMPLETED;
+    started->previous_token = db_i64(&rows, 1);
+    started->point = (struct step_point){
+        .counts = {.read = db_i64(&rows, 2),
+                   .written = db_i64(&rows, 3),
+                   .filtered = db_i64(&rows, 4),
+                   .skipped = db_i64(&rows, 5),
+                   .commits = db_i64(&rows, 6),
+                   .rollbacks = db_i64(&rows, 7)},
+        .chunk = db_i64(&rows, 8),
+        .position = text_of(&rows, 9, start->arena),
+        .writer_state = text_of(&rows, 10, start->arena),
+    };
+    started->resumed = !started->completed && started->point.chunk > 0;
+    return 0;
+}
+
+static int
+add_step(struct db *db, struct step_start *start, struct err *err)
+{
+    const struct batch_step_order *order = start->order;
+    struct batch_step_started *started = &start->started;
+    const struct step_point *point = &started->point;
+    const struct db_value params[] = {
+        p_i64(order->execution_id),
+        p_text(order->name),
+        p_i64(order->ordinal),
+        p_text(execution_state_name(EXECUTION_STARTING)),
+        p_opt_text(order->effect),
+        p_i64(point->counts.read),
+        p_i64(point->counts.written),
+        p_i64(point->counts.filtered),
+        p_i64(point->counts.skipped),
+        p_i64(point->counts.commits),
+        p_i64(point->counts.rollbacks),
+        p_i64(point->chunk),
+        p_opt_text(point->position),
+        p_opt_text(point->writer_state),
+    };
+    int r = db_query_i64(db, store_sql(db, STMT_BATCH_STEP_ADD), params,
+                         array_len(params), &started->step_id, err);
+
+    return r < 0 ? r
+                 : batch_move_step(db, started->step_id, EXECUTION_STARTED, NULL, err);
+}
 
 static int
 step_start_fn(struct db *db, void *arg, struct err *err)
 {
-    struct step *step = (struct step *)arg;
-    int r = queue_hold_in(db, step->request_id, &step->token, err);
-    const struct db_value params[] = {
-        p_i64(step->execution_id), p_text(step->name),
-        p_i64(step->ordinal),      p_text(execution_state_name(EXECUTION_STARTING)),
-        p_opt_text(step->effect),
-    };
+    struct step_start *start = (struct step_start *)arg;
+    const struct batch_step_order *order = start->order;
+    int r = queue_hold_in(db, order->request_id, &order->token, err);
 
+    start->started = (struct batch_step_started){0};
     if (r <= 0)
         return r < 0 ? r : BATCH_LOST;
-    r = db_query_i64(db, store_sql(db, STMT_BATCH_STEP_ADD), params, array_len(params),
-                     &step->step_id, err);
-    if (r >= 0)
-        r = batch_move_step(db, step->step_id, EXECUTION_STARTED, NULL, err);
+    r = look_before(db, start, err);
+    if (r == 0 && !start->started.completed)
+        r = add_step(db, start, err);
     return r < 0 ? r : BATCH_OK;
 }
 
 int
-batch_step_start(struct store *store, int64_t execution_id, int64_t request_id,
-                 struct claim_token token, const char *name, int ordinal,
-                 const char *effect, int64_t *ret_step_id, struct err *err)
+batch_step_start(struct store *store, const struct batch_step_order *order,
+                 struct arena *arena, struct batch_step_started *ret_started,
+                 struct err *err)
 {
-    struct step step = {
-        .execution_id = execution_id,
-        .request_id = request_id,
-        .token = token,
-        .name = name,
-        .ordinal = ordinal,
-        .effect = effect,
-    };
-    int r = store_write(store, STORE_NORMAL, step_start_fn, &step, err);
+    struct step_start start = {.order = order, .arena = arena};
+    int r = store_write(store, STORE_NORMAL, step_start_fn, &start, err);
 
     if (r == BATCH_OK)
-        *ret_step_id = step.step_id;
+        *ret_started = start.started;
     return r;
 }
+
+struct step {
+    int64_t execution_id;
+    int64_t request_id;
+    struct claim_token token;
+    int64_t step_id;
+    enum execution_state state;
+    const char *message;
+};
 
 static int
 step_end_fn(struct db *db, void *arg, struct err *err)

@@ -35,6 +35,14 @@ enum batch_result {
     BATCH_ALIVE = 2, /* batch_start: another execution is still alive */
 };
 
+/* Whether a new execution goes on with an instance that is there already. */
+enum batch_go_on {
+    BATCH_ANEW,  /* never: restart false, or something was confirmed for this request */
+    BATCH_GO_ON, /* with the job's last one, if all that is given equals its parameters
+                  */
+    BATCH_GO_ON_OF /* with the one that a try of the same chain as `of` carried out */
+};
+
 struct batch_start_order {
     const char *job;
     bool one_alive; /* policy refuse: only one execution of the whole job */
@@ -42,19 +50,31 @@ struct batch_start_order {
     struct claim_token token;
     const char *identity; /* canonical identifying parameters */
     const char *params;   /* effective parameters, JSON; never keys' values */
-    int64_t steps;        /* that the job has; 0 = not told */
+    const char *given;    /* those of params that the request gave, JSON; NULL = none */
+    enum batch_go_on go_on;
+    int64_t of;     /* with BATCH_GO_ON_OF: a request */
+    bool confirmed; /* a new instance would never be gone on with */
+    int64_t steps;  /* that the job has; 0 = not told */
 };
 
 struct batch_started {
     int64_t instance_id;
     int64_t instance_number;
     int64_t execution_id;
-    int64_t alive_execution_id; /* with BATCH_ALIVE: who is in the way */
+    int64_t alive_execution_id;    /* with BATCH_ALIVE: who is in the way */
+    bool resumed;                  /* an instance that was there is gone on with */
+    int64_t previous_execution_id; /* if resumed: the one before in it */
+    const char *params; /* effective: those of the instance's first run; in the arena */
 };
 
-/* A new instance and its first execution, STARTED. */
+/*
+ * An execution, STARTED: of an instance that is STOPPED or FAILED, not cancelled and
+ * holds nothing confirmed, where the order says so; else of a new instance. All is
+ * decided in the one transaction that makes it.
+ */
 int batch_start(struct store *store, const struct batch_start_order *order,
-                struct batch_started *ret_started, struct err *err) must_check;
+                struct arena *arena, struct batch_started *ret_started,
+                struct err *err) must_check;
 
 struct step_counts {
     int64_t read;
@@ -73,10 +93,26 @@ struct step_point {
     const char *writer_state; /* the writer's, text; NULL = nothing written */
 };
 
-/* effect: which promise the step's writer gives: transactional, file, at-least-once */
-int batch_step_start(struct store *store, int64_t execution_id, int64_t request_id,
-                     struct claim_token token, const char *name, int ordinal,
-                     const char *effect, int64_t *ret_step_id,
+struct batch_step_order {
+    int64_t execution_id;
+    int64_t request_id;
+    struct claim_token token;
+    const char *name;
+    int ordinal;
+    const char *effect; /* promise of its writer: transactional, file, at-least-once */
+    bool again; /* also if an earlier execution completed it: then from the start */
+};
+
+struct batch_step_started {
+    int64_t step_id; /* 0 if completed */
+    bool completed;  /* by an earlier execution of this instance: skip it, no new row */
+    bool resumed; /* it goes on behind point; its row begins with what stands there */
+    int64_t previous_token;  /* of the run that committed point */
+    struct step_point point; /* texts in the arena; all zero: from the start */
+};
+
+int batch_step_start(struct store *store, const struct batch_step_order *order,
+                     struct arena *arena, struct batch_step_started *ret_started,
                      struct err *err) must_check;
 
 struct checkpoint {
@@ -130,6 +166,8 @@ struct step_execution {
     int64_t ended_at_us; /* 0 = not ended */
     int64_t last_updated_us;
     const char *message;
+    int64_t of_execution; /* who carried it out: this execution, or one before it */
+    int64_t of_token;     /* that one's */
 };
 
 struct execution {
@@ -146,7 +184,8 @@ struct execution {
     int64_t last_updated_us;
     const char *message;
     int64_t planned;              /* steps of the job when it began; 0 = not known */
-    struct step_execution *steps; /* those begun, by ordinal */
+    int64_t resumed_from;         /* the execution before it, if it went on; else 0 */
+    struct step_execution *steps; /* begun here or completed before, by ordinal */
     size_t n_steps;
 };
 

@@ -48,6 +48,7 @@ read_execution(const struct db_rows *rows, struct arena *arena,
         .last_updated_us = db_i64(rows, 10),
         .message = text(rows, 11, arena),
         .planned = db_is_null(rows, 12) ? 0 : db_i64(rows, 12),
+        .resumed_from = db_is_null(rows, 13) ? 0 : db_i64(rows, 13),
     };
     return read_state(rows, 6, &ret_execution->state, err);
 }
@@ -80,6 +81,8 @@ read_step(const struct db_rows *rows, struct arena *arena,
         .ended_at_us = db_i64(rows, 15),
         .last_updated_us = db_i64(rows, 16),
         .message = text(rows, 17, arena),
+        .of_execution = db_i64(rows, 18),
+        .of_token = db_i64(rows, 19),
     };
     return read_state(rows, 3, &ret_step->state, err);
 }

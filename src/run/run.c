@@ -23,6 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CANONICAL_MAX (1 << 20)
+
 /* How it ended, before it is recorded. */
 struct end {
     enum request_outcome outcome;
@@ -53,6 +55,7 @@ run_free(struct run *run)
         return;
     run_databases_close(run);
     json_decref(run->params);
+    queue_job_free(run->rules);
     arena_release(&run->arena);
     pthread_mutex_destroy(&run->lock);
     free(run);
@@ -130,21 +133,27 @@ end_with_step(struct end *end, enum run_wish wish, int step_outcome)
 /* --- prepare --- */
 
 static int
-load_params(struct run *run, const struct request *request, struct err *err)
+canonical_text(struct run *run, const json_t *json, const char **ret, struct err *err)
 {
-    scoped(queue_job_free_ptr) struct queue_job *job = NULL;
-    scoped(json_drop) json_t *given = NULL;
-    struct params_errors errors = {0};
-    char text[400];
+    scoped(buf_release) struct buf canonical = {0};
     int r;
 
-    r = queue_job_parse(run->job->definition, &job, err);
+    buf_init(&canonical, CANONICAL_MAX);
+    r = json_canonical(json, &canonical, err);
     if (r == 0)
-        r = json_parse(request->given, strlen(request->given), JSON_DEPTH_MAX, &given,
-                       err);
-    if (r < 0)
-        return r;
-    r = params_check(job, given, &run->params, &errors);
+        *ret = arena_strndup(&run->arena, buf_str(&canonical), canonical.len);
+    return r;
+}
+
+/* Parameters as the definition wants them now, what it says by default filled in. */
+static int
+fit_params(const struct queue_job *job, const json_t *params, json_t **ret_effective,
+           struct err *err)
+{
+    struct params_errors errors = {0};
+    char text[400];
+    int r = params_check(job, params, ret_effective, &errors);
+
     if (r == PARAMS_INVALID) {
         params_errors_text(&errors, text, sizeof(text));
         return err_set(err, ERR_INVALID,
@@ -154,10 +163,86 @@ load_params(struct run *run, const struct request *request, struct err *err)
     return r;
 }
 
+/* Those of effective that the request gave itself, as canonical text. */
 static int
-start_execution(struct run *run, struct err *err)
+given_text(struct run *run, const json_t *given, const json_t *effective,
+           const char **ret, struct err *err)
 {
-    scoped(buf_release) struct buf canonical = {0};
+    scoped(json_drop) json_t *own = json_object();
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)given, name, value)
+    {
+        json_t *normal = json_object_get(effective, name);
+
+        if (normal)
+            json_object_set(own, name, normal);
+    }
+    return canonical_text(run, own, ret, err);
+}
+
+/* Which work the request wants: docs/restart.md has the rules. */
+static void
+say_go_on(struct run *run, const struct request *request,
+          struct batch_start_order *order)
+{
+    if (request->restart == 0 || order->confirmed)
+        return;
+    if (request->restart_of || request->retry_of) {
+        order->go_on = BATCH_GO_ON_OF;
+        order->of = request->restart_of ? request->restart_of : request->retry_of;
+    } else if (run->job->duplicates == CONFIG_DUPLICATES_REFUSE) {
+        order->go_on = BATCH_GO_ON;
+    }
+}
+
+/* What the request asks for: parameters, and which work to go on with. */
+static int
+read_request(struct run *run, const struct request *request,
+             struct batch_start_order *order, struct err *err)
+{
+    scoped(json_drop) json_t *given = NULL;
+    int r = queue_job_parse(run->job->definition, &run->rules, err);
+
+    if (r == 0)
+        r = json_parse(request->given, strlen(request->given), JSON_DEPTH_MAX, &given,
+                       err);
+    if (r == 0)
+        r = fit_params(run->rules, given, &run->params, err);
+    if (r == 0)
+        r = canonical_text(run, run->params, &order->params, err);
+    if (r == 0)
+        r = given_text(run, given, run->params, &order->given, err);
+    if (r < 0)
+        return r;
+    order->identity = order->params;
+    order->confirmed = params_has_confirm(run->rules, given);
+    say_go_on(run, request, order);
+    return 0;
+}
+
+/* Going on means: with the parameters of the first run. */
+static int
+take_params(struct run *run, const char *text, struct err *err)
+{
+    scoped(json_drop) json_t *first = NULL;
+    json_t *effective = NULL;
+    int r = json_parse(text, strlen(text), JSON_DEPTH_MAX, &first, err);
+
+    if (r == 0)
+        r = fit_params(run->rules, first, &effective, err);
+    if (r < 0)
+        return err_prefix(err, "going on with the run that stopped (ask with restart "
+                               "false to begin anew)");
+    json_decref(run->params);
+    run->params = effective;
+    return 0;
+}
+
+static int
+start_execution(struct run *run, const struct request *request, struct err *err)
+{
     struct batch_start_order order = {
         .job = run->job_name,
         .one_alive = run->job->duplicates == CONFIG_DUPLICATES_REFUSE,
@@ -166,15 +251,10 @@ start_execution(struct run *run, struct err *err)
         .steps = (int64_t)json_array_size(run->job->steps),
     };
     struct batch_started started = {0};
-    int r;
+    int r = read_request(run, request, &order, err);
 
-    buf_init(&canonical, 1 << 20);
-    r = json_canonical(run->params, &canonical, err);
-    if (r < 0)
-        return r;
-    order.identity = buf_str(&canonical);
-    order.params = buf_str(&canonical);
-    r = batch_start(run->env->store, &order, &started, err);
+    if (r == 0)
+        r = batch_start(run->env->store, &order, &run->arena, &started, err);
     if (r == BATCH_LOST)
         run_ask(run, RUN_LOST);
     if (r == BATCH_ALIVE)
@@ -182,9 +262,11 @@ start_execution(struct run *run, struct err *err)
                        "execution %" PRId64 " of this job is still alive; wait for its "
                        "end and ask again",
                        started.alive_execution_id);
-    if (r == BATCH_OK)
-        run->execution_id = started.execution_id;
-    return r < 0 ? r : 0;
+    if (r != BATCH_OK)
+        return r < 0 ? r : 0;
+    run->execution_id = started.execution_id;
+    run->instance_id = started.instance_id;
+    return started.resumed ? take_params(run, started.params, err) : 0;
 }
 
 /* 0, or < 0 with the outcome that this failure means in ret_outcome. */
@@ -216,9 +298,7 @@ prepare(struct run *run, enum request_outcome *ret_outcome, struct err *err)
                     run->request_id);
     run->estimate = request.estimate;
     if (r == 0)
-        r = load_params(run, &request, err);
-    if (r == 0)
-        r = start_execution(run, err);
+        r = start_execution(run, &request, err);
     if (r == -ERR_JOB_ALREADY_RUNNING)
         *ret_outcome = OUTCOME_REFUSED;
     return r;
@@ -239,11 +319,62 @@ end_step(struct run *run, int outcome, const struct err *failure, struct err *er
                           state, failure->text[0] ? failure->text : NULL, err);
 }
 
+/* Begin the step, or learn that an earlier execution has done it: *ret_done. A file
+ * that was finished but never published must still be there, else its step is done
+ * again. */
+static int
+begin_step(struct run *run, int ordinal, const json_t *def,
+           struct batch_step_started *ret_started, struct step_result *ret_made,
+           struct err *err)
+{
+    struct batch_step_order order = {
+        .execution_id = run->execution_id,
+        .request_id = run->request_id,
+        .token = run->token,
+        .name = run->step_name,
+        .ordinal = ordinal,
+        .effect = step_effect(def),
+    };
+    int r;
+
+    r = batch_step_start(run->env->store, &order, &run->arena, ret_started, err);
+    if (r != BATCH_OK || !ret_started->completed)
+        return r;
+    r = run_made_before(run, def, ret_started, ret_made, err);
+    if (r != RUN_MADE_GONE)
+        return r;
+    order.again = true;
+    return batch_step_start(run->env->store, &order, &run->arena, ret_started, err);
+}
+
+/* Where the step goes on. */
+static void
+set_point(struct run *run, struct step_ctx *ctx,
+          const struct batch_step_started *started)
+{
+    const struct step_counts *counts = &started->point.counts;
+
+    run->step_id = started->step_id;
+    run->chunk = started->point.chunk;
+    run->previous_token = started->resumed ? started->previous_token : 0;
+    ctx->reader_position = started->point.position;
+    ctx->writer_state = started->point.writer_state;
+    ctx->counters = (struct step_counters){
+        .read = counts->read,
+        .written = counts->written,
+        .filtered = counts->filtered,
+        .skipped = counts->skipped,
+        .commits = counts->commits,
+        .rollbacks = counts->rollbacks,
+    };
+}
+
 /* An enum step_outcome, or < 0. */
 static int
 carry_step(struct run *run, int ordinal, const json_t *def, struct step_result *made,
            struct err *err)
 {
+    struct batch_step_started started = {0};
     struct err note = {0};
     struct step_ctx ctx;
     struct io_ctx io;
@@ -255,15 +386,15 @@ carry_step(struct run *run, int ordinal, const json_t *def, struct step_result *
     ctx.def = def;
     if (ordinal == 1)
         ctx.total_rows = run->estimate;
-    r = batch_step_start(run->env->store, run->execution_id, run->request_id,
-                         run->token, run->step_name, ordinal, step_effect(def),
-                         &run->step_id, err);
+    r = begin_step(run, ordinal, def, &started, made, err);
     if (r == BATCH_LOST)
         return STEP_LOST;
-    if (r == 0)
-        r = result_store_part(run->env->results, run->request_id, run->step_name,
-                              run->token.number, run->part_path, sizeof(run->part_path),
-                              err);
+    if (r < 0 || started.completed)
+        return r < 0 ? r : STEP_COMPLETED;
+    set_point(run, &ctx, &started);
+    r = result_store_part(run->env->results, run->request_id, run->step_name,
+                          run->token.number, run->part_path, sizeof(run->part_path),
+                          err);
     if (r < 0)
         return r;
     outcome = step_run(&ctx, made, err);

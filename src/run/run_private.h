@@ -16,6 +16,7 @@
 
 struct db;
 struct config_job;
+struct queue_job;
 struct finish_order;
 
 #define RUN_DATABASES_MAX 16
@@ -41,15 +42,18 @@ struct run {
 
     struct arena arena;
     const struct config_job *job;
-    json_t *params; /* effective */
+    struct queue_job *rules; /* its parameter table */
+    json_t *params;          /* effective */
     char *temp_folder;
     int64_t execution_id;
+    int64_t instance_id;
     int64_t estimate; /* rows expected, -1 = not known */
 
     /* The step that runs. */
     const char *step_name;
     int64_t step_id;
     int64_t chunk;
+    int64_t previous_token; /* who committed the point it goes on from; 0 = nobody */
     char part_path[4096];
     int64_t progress_at_us; /* of the last write, monotonic; 0 = none yet */
 };
@@ -62,6 +66,21 @@ run_wish(const struct run *run)
 
 /* Fill io and ctx with the callbacks of this run. */
 void run_step_prepare(struct run *run, struct io_ctx *io, struct step_ctx *ctx);
+
+/*
+ * What a step that an earlier execution completed has made: its finished part waits to
+ * be published. RUN_MADE: ret_made says it, empty if it makes no file. RUN_MADE_GONE:
+ * the part is not there any more, or not whole.
+ */
+enum run_made { RUN_MADE = 0, RUN_MADE_GONE = 1 };
+
+int run_made_before(struct run *run, const json_t *def,
+                    const struct batch_step_started *before,
+                    struct step_result *ret_made, struct err *err) must_check;
+
+/* What a finished writer's state says of its file: 1, or 0 if it says nothing. */
+int run_read_finished(const char *writer_state, int64_t *ret_rows, int64_t *ret_bytes,
+                      struct err *err) must_check;
 
 int run_database(struct run *run, const char *name, enum io_db_use use,
                  struct db **ret_db, struct err *err) must_check;

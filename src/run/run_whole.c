@@ -91,28 +91,6 @@ find_type(const struct run_env *env, struct whole *whole, const char *step_name,
     return whole->result.type != NULL;
 }
 
-/* What the last checkpoint says of the finished file: 1, or 0 if it says nothing. */
-static int
-read_state(const struct step_execution *step, int64_t *ret_rows, int64_t *ret_bytes,
-           struct err *err)
-{
-    scoped(json_drop) json_t *state = NULL;
-    bool finished = false;
-    int r = 0;
-
-    if (!step->point.writer_state)
-        return 0;
-    r = json_parse(step->point.writer_state, strlen(step->point.writer_state),
-                   JSON_DEPTH_MAX, &state, err);
-    if (r == 0)
-        r = json_get_bool(state, "finished", &finished, err);
-    if (r == 0)
-        r = json_get_i64(state, "rows", ret_rows, err);
-    if (r == 0)
-        r = json_get_i64(state, "bytes", ret_bytes, err);
-    return r < 0 ? r : r == JSON_FOUND && finished;
-}
-
 /* 1: the result lies there as it should. */
 static int
 find_result(const struct run_env *env, int64_t request_id,
@@ -120,7 +98,7 @@ find_result(const struct run_env *env, int64_t request_id,
 {
     int64_t rows = -1;
     int64_t bytes = -1;
-    int r = read_state(step, &rows, &bytes, err);
+    int r = run_read_finished(step->point.writer_state, &rows, &bytes, err);
 
     if (r == 1)
         r = find_type(env, whole, step->name, err);

@@ -5,18 +5,50 @@
 SELECT id FROM pawl.execution
 WHERE job = $1 AND state IN ('STARTING', 'STARTED', 'STOPPING') ORDER BY id LIMIT 1;
 
--- name: batch_instance_add (job text, identity text, params text)
+-- name: batch_alive_of_instance (instance_id bigint) -> (id bigint)
+SELECT id FROM pawl.execution
+WHERE instance_id = $1 AND state IN ('STARTING', 'STARTED', 'STOPPING');
+
+-- name: batch_instance_add (job text, identity text, params text, confirmed bigint)
 -- -> (id bigint, number bigint)
-INSERT INTO pawl.instance (job, number, identity, params)
+INSERT INTO pawl.instance (job, number, identity, params, confirmed)
 SELECT CAST($1 AS text),
-    (SELECT coalesce(max(i.number), 0) + 1 FROM pawl.instance i WHERE i.job = $1), $2, $3
+    (SELECT coalesce(max(i.number), 0) + 1 FROM pawl.instance i WHERE i.job = $1), $2, $3,
+    CAST($4 AS smallint)
 RETURNING id, number;
 
+-- name: batch_last_of_job (job text) -> (instance_id bigint)
+-- The job's last instance.
+SELECT id AS instance_id FROM pawl.instance WHERE job = $1 ORDER BY number DESC LIMIT 1;
+
+-- name: batch_last_of_request (request_id bigint) -> (instance_id bigint)
+-- What the tries of that request's chain last carried out.
+SELECT e.instance_id
+FROM pawl.request asked
+JOIN pawl.request try ON try.id = coalesce(asked.first_try, asked.id)
+    OR try.first_try = coalesce(asked.first_try, asked.id)
+JOIN pawl.execution e ON e.request_id = try.id
+WHERE asked.id = $1 ORDER BY e.id DESC LIMIT 1;
+
+-- name: batch_instance_stands (instance_id bigint) -> (number bigint, params text,
+-- confirmed bigint, last bigint, execution_id bigint, state text, cancelled bigint)
+-- last: the job has none after it. An instance with its last execution, and whether that one was cancelled.
+SELECT i.number, i.params, CAST(i.confirmed AS bigint) AS confirmed,
+    CAST(CASE WHEN EXISTS (SELECT 1 FROM pawl.instance i2
+        WHERE i2.job = i.job AND i2.number > i.number) THEN 0 ELSE 1 END AS bigint) AS last,
+    e.id AS execution_id, e.state,
+    CAST(CASE WHEN EXISTS (SELECT 1 FROM pawl.outcome o
+        WHERE o.id = e.request_id AND o.outcome = 'CANCELLED') THEN 1 ELSE 0 END AS bigint)
+        AS cancelled
+FROM pawl.instance i JOIN pawl.execution e ON e.instance_id = i.id
+WHERE i.id = $1 ORDER BY e.id DESC LIMIT 1;
+
 -- name: batch_execution_add (instance_id bigint, job text, request_id bigint,
--- token bigint, state text, params text, planned bigint) -> (id bigint)
+-- token bigint, state text, params text, planned bigint, resumed_from bigint)
+-- -> (id bigint)
 INSERT INTO pawl.execution (instance_id, job, request_id, token, state, params, planned,
-    started_at, last_updated)
-VALUES ($1, $2, $3, $4, $5, $6, $7, pawl_now(), pawl_now())
+    resumed_from, started_at, last_updated)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, pawl_now(), pawl_now())
 RETURNING id;
 
 -- name: batch_execution_move (to_state text, ended bigint, message text, id bigint,
@@ -31,11 +63,31 @@ WHERE id = $4 AND state = $5;
 UPDATE pawl.execution SET last_updated = pawl_now() WHERE id = $1;
 
 -- name: batch_step_add (execution_id bigint, name text, ordinal bigint, state text,
--- effect text) -> (id bigint)
-INSERT INTO pawl.step_execution (execution_id, name, ordinal, state, effect, started_at,
-    last_updated)
-VALUES ($1, $2, $3, $4, $5, pawl_now(), pawl_now())
+-- effect text, read_count bigint, write_count bigint, filter_count bigint,
+-- skip_count bigint, commits bigint, rollbacks bigint, chunk bigint, position text,
+-- writer_state text) -> (id bigint)
+INSERT INTO pawl.step_execution (execution_id, name, ordinal, state, effect, read_count,
+    write_count, filter_count, skip_count, commits, rollbacks, chunk, position,
+    writer_state, started_at, last_updated)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, pawl_now(), pawl_now())
 RETURNING id;
+
+-- name: batch_step_before (execution_id bigint, name text) -> (state text, token bigint,
+-- read_count bigint, write_count bigint, filter_count bigint, skip_count bigint,
+-- commits bigint, rollbacks bigint, chunk bigint, position text, writer_state text)
+-- Where the step stood at the end of the last execution of this instance that began it.
+-- token: of the execution that committed that chunk; those after it only took it over.
+SELECT s.state,
+    (SELECT e2.token FROM pawl.execution e2
+     JOIN pawl.step_execution s2 ON s2.execution_id = e2.id
+     WHERE e2.instance_id = e.instance_id AND e2.id <= e.id AND s2.name = s.name
+         AND s2.chunk = s.chunk ORDER BY e2.id LIMIT 1) AS token,
+    s.read_count, s.write_count, s.filter_count, s.skip_count, s.commits, s.rollbacks,
+    s.chunk, s.position, s.writer_state
+FROM pawl.execution mine
+JOIN pawl.execution e ON e.instance_id = mine.instance_id AND e.id < mine.id
+JOIN pawl.step_execution s ON s.execution_id = e.id
+WHERE mine.id = $1 AND s.name = $2 ORDER BY e.id DESC LIMIT 1;
 
 -- name: batch_step_move (to_state text, ended bigint, message text, id bigint,
 -- from_state text)
@@ -65,17 +117,29 @@ SELECT id, state FROM pawl.execution WHERE request_id = $1 ORDER BY id DESC LIMI
 
 -- name: batch_execution_get (id bigint) -> (id bigint, instance_id bigint, number bigint,
 -- job text, request_id bigint, token bigint, state text, params text, started_at bigint,
--- ended_at bigint, last_updated bigint, exit_message text, planned bigint)
+-- ended_at bigint, last_updated bigint, exit_message text, planned bigint,
+-- resumed_from bigint)
 SELECT e.id, e.instance_id, i.number, e.job, e.request_id, e.token, e.state, e.params,
-    e.started_at, e.ended_at, e.last_updated, e.exit_message, e.planned
+    e.started_at, e.ended_at, e.last_updated, e.exit_message, e.planned, e.resumed_from
 FROM pawl.execution e JOIN pawl.instance i ON i.id = e.instance_id WHERE e.id = $1;
 
 -- name: batch_steps_get (execution_id bigint) -> (id bigint, name text, ordinal bigint,
 -- state text, effect text, read_count bigint, write_count bigint, filter_count bigint,
 -- skip_count bigint, commits bigint, rollbacks bigint, chunk bigint, position text,
 -- writer_state text, started_at bigint, ended_at bigint, last_updated bigint,
--- exit_message text)
-SELECT id, name, ordinal, state, effect, read_count, write_count, filter_count, skip_count,
-    commits, rollbacks, chunk, position, writer_state, started_at, ended_at, last_updated,
-    exit_message
-FROM pawl.step_execution WHERE execution_id = $1 ORDER BY ordinal, id;
+-- exit_message text, of_execution bigint, of_token bigint)
+-- Of each step of the instance its last row up to this execution: one that an earlier
+-- execution completed is not begun again and has its row there.
+SELECT s.id, s.name, s.ordinal, s.state, s.effect, s.read_count, s.write_count,
+    s.filter_count, s.skip_count, s.commits, s.rollbacks, s.chunk, s.position,
+    s.writer_state, s.started_at, s.ended_at, s.last_updated, s.exit_message,
+    e.id AS of_execution, e.token AS of_token
+FROM pawl.execution mine
+JOIN pawl.execution e ON e.instance_id = mine.instance_id AND e.id <= mine.id
+JOIN pawl.step_execution s ON s.execution_id = e.id
+WHERE mine.id = $1 AND (e.id = mine.id OR s.state = 'COMPLETED')
+    AND NOT EXISTS (SELECT 1 FROM pawl.execution e2
+        JOIN pawl.step_execution s2 ON s2.execution_id = e2.id
+        WHERE e2.instance_id = mine.instance_id AND e2.id > e.id AND e2.id <= mine.id
+            AND s2.name = s.name)
+ORDER BY s.ordinal, s.id;

@@ -28,21 +28,39 @@ start_of(int64_t request_id, const struct claim *claim, bool one_alive)
     };
 }
 
+static struct batch_step_order
+step_of(const struct running *running, const char *name, int ordinal)
+{
+    return (struct batch_step_order){
+        .execution_id = running->started.execution_id,
+        .request_id = running->request_id,
+        .token = running->claim.token,
+        .name = name,
+        .ordinal = ordinal,
+        .effect = "transactional",
+    };
+}
+
 static struct running
 run_one(struct harness *h)
 {
     struct running running = {.request_id = submit_one(h, "task")};
+    scoped(arena_release) struct arena arena = {0};
+    struct batch_step_started step;
+    struct batch_step_order step_order;
     struct batch_start_order order;
     struct err err = {0};
 
     running.claim = claim_one(h, "w1");
     assert_int_equal(running.claim.first_id, running.request_id);
     order = start_of(running.request_id, &running.claim, false);
-    assert_int_equal(batch_start(h->store, &order, &running.started, &err), BATCH_OK);
-    assert_int_equal(batch_step_start(h->store, running.started.execution_id,
-                                      running.request_id, running.claim.token, "export",
-                                      1, "transactional", &running.step_id, &err),
+    assert_int_equal(batch_start(h->store, &order, &arena, &running.started, &err),
                      BATCH_OK);
+    running.started.params = NULL; /* it went with the arena */
+    step_order = step_of(&running, "export", 1);
+    assert_int_equal(batch_step_start(h->store, &step_order, &arena, &step, &err),
+                     BATCH_OK);
+    running.step_id = step.step_id;
     return running;
 }
 
@@ -132,17 +150,17 @@ test_a_lost_claim_writes_nothing(struct harness *h)
     struct batch_start_order order;
     struct execution execution;
     struct lost_request *lost;
+    struct batch_step_order step_order;
+    struct batch_step_started step;
     struct err err = {0};
-    int64_t step_id;
     size_t count;
 
     assert_ok(batch_close_lost(h->store, "w1", "its worker is dead", &arena, &lost,
                                &count, &err),
               &err);
     assert_int_equal(batch_checkpoint(h->store, &checkpoint, &err), BATCH_LOST);
-    assert_int_equal(batch_step_start(h->store, running.started.execution_id,
-                                      running.request_id, running.claim.token, "next",
-                                      2, NULL, &step_id, &err),
+    step_order = step_of(&running, "next", 2);
+    assert_int_equal(batch_step_start(h->store, &step_order, &arena, &step, &err),
                      BATCH_LOST);
     assert_int_equal(batch_step_end(h->store, running.request_id, running.claim.token,
                                     running.step_id, EXECUTION_FAILED, "x", &err),
@@ -154,7 +172,8 @@ test_a_lost_claim_writes_nothing(struct harness *h)
                                   EXECUTION_COMPLETED, NULL, &finish, &err),
                      BATCH_LOST);
     order = start_of(running.request_id, &running.claim, false);
-    assert_int_equal(batch_start(h->store, &order, &running.started, &err), BATCH_LOST);
+    assert_int_equal(batch_start(h->store, &order, &arena, &running.started, &err),
+                     BATCH_LOST);
     execution = read_back(h, &arena, lost[0].execution_id);
     assert_int_equal(execution.state, EXECUTION_FAILED);
     assert_string_equal(execution.message, "its worker is dead");
@@ -255,18 +274,26 @@ test_A24_stopping_has_no_end_time_until_it_has_ended(struct harness *h)
 struct starter {
     struct harness *h;
     struct batch_start_order order;
+    struct arena arena;
     struct batch_started started;
     struct err err;
     int r;
 };
+
+static void
+starters_release(struct starter *starters, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        arena_release(&starters[i].arena);
+}
 
 static void *
 start_it(void *arg)
 {
     struct starter *starter = (struct starter *)arg;
 
-    starter->r = batch_start(starter->h->store, &starter->order, &starter->started,
-                             &starter->err);
+    starter->r = batch_start(starter->h->store, &starter->order, &starter->arena,
+                             &starter->started, &starter->err);
     return NULL;
 }
 
@@ -299,6 +326,7 @@ test_only_one_execution_of_a_refuse_job_is_alive(struct harness *h)
             assert_int_equal(starters[i].started.alive_execution_id, alive);
         }
     assert_int_equal(rows_in(h, "execution"), 1);
+    starters_release(starters, 4);
 }
 
 /* A16: starting side by side is no conflict; the numbers of instances stay apart. */
@@ -323,6 +351,7 @@ test_A16_many_start_side_by_side_where_the_job_allows_it(struct harness *h)
         assert_int_equal(starters[i].r, BATCH_OK);
     }
     assert_int_equal(harness_i64(h, "SELECT max(number) FROM pawl.instance"), 4);
+    starters_release(starters, 8);
 }
 
 /* The answer to its beginning was lost, so the run goes on as if it had none. */

@@ -93,7 +93,8 @@ test_A29_B20_B22_B23_a_boot_closes_what_its_seat_held_before_and_no_more(
     struct request request;
     const char **ids;
     struct err err = {0};
-    int64_t step_id;
+    struct batch_step_order step_order;
+    struct batch_step_started step;
     size_t count, n;
 
     worker_up(h, "1@samehost#aa", "seat-1"); /* dead by now */
@@ -105,10 +106,14 @@ test_A29_B20_B22_B23_a_boot_closes_what_its_seat_held_before_and_no_more(
                                        .token = claims[0].token,
                                        .identity = "{}",
                                        .params = "{}"};
-    assert_int_equal(batch_start(h->store, &start, &started, &err), BATCH_OK);
-    assert_int_equal(batch_step_start(h->store, started.execution_id, first,
-                                      claims[0].token, "export", 1, "file", &step_id,
-                                      &err),
+    assert_int_equal(batch_start(h->store, &start, &arena, &started, &err), BATCH_OK);
+    step_order = (struct batch_step_order){.execution_id = started.execution_id,
+                                           .request_id = first,
+                                           .token = claims[0].token,
+                                           .name = "export",
+                                           .ordinal = 1,
+                                           .effect = "file"};
+    assert_int_equal(batch_step_start(h->store, &step_order, &arena, &step, &err),
                      BATCH_OK);
     assert_ok(queue_cancel(h->store, first + 1, "op", &err), &err);
 

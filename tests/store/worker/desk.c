@@ -153,13 +153,21 @@ desk_begin(struct desk *desk, int64_t request_id, const struct claim *claim,
                                       .identity = "{}",
                                       .params = "{}",
                                       .steps = planned};
+    scoped(arena_release) struct arena arena = {0};
+    struct batch_step_order step_order;
+    struct batch_step_started step;
     struct batch_started started = {0};
     struct err err = {0};
-    int64_t step_id = 0;
 
-    assert_int_equal(batch_start(desk->h->store, &order, &started, &err), BATCH_OK);
-    assert_int_equal(batch_step_start(desk->h->store, started.execution_id, request_id,
-                                      claim->token, "one", 1, effect, &step_id, &err),
+    assert_int_equal(batch_start(desk->h->store, &order, &arena, &started, &err),
+                     BATCH_OK);
+    step_order = (struct batch_step_order){.execution_id = started.execution_id,
+                                           .request_id = request_id,
+                                           .token = claim->token,
+                                           .name = "one",
+                                           .ordinal = 1,
+                                           .effect = effect};
+    assert_int_equal(batch_step_start(desk->h->store, &step_order, &arena, &step, &err),
                      BATCH_OK);
     return started.execution_id;
 }
