@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/strs.h"
 
 int
 reader_open(struct reader *reader, const char *position, struct err *err)
@@ -37,6 +38,14 @@ reader_position(struct reader *reader, struct buf *position, struct err *err)
                        "the reader's position has %zu bytes; a checkpoint holds %d",
                        position->len, READER_POSITION_MAX_BYTES);
     return buf_check(position, "the reader's position", err);
+}
+
+int
+reader_bad_record(struct reader *reader, const char *error_class, const char *place)
+{
+    reader->bad.error_class = error_class;
+    (void)str_copy(reader->bad.place, sizeof(reader->bad.place), place);
+    return READER_BAD;
 }
 
 void

@@ -30,6 +30,23 @@ enum reader_restart {
 enum reader_outcome {
     READER_MORE, /* the set holds at least one row; ask again */
     READER_END,  /* no more rows behind those in the set (which may be none) */
+    /*
+     * A record that cannot be made a row. The set holds the rows before it (which
+     * may be none), err says what is wrong and where, reader->bad which class of
+     * error it is. The reader stands behind it, its position too: to pass over the
+     * record, err_clear, keep the rows and read on; to fail, return -err->code.
+     */
+    READER_BAD,
+};
+
+/* The classes that rules about skipping go by. */
+#define READER_CLASS_PARSE  "parse"  /* its bytes are not what the format has */
+#define READER_CLASS_FORMAT "format" /* well-formed, but not of its columns */
+
+/* The record that READER_BAD was about. */
+struct reader_bad {
+    const char *error_class; /* READER_CLASS_…, static */
+    char place[256];         /* "orders.csv:12"; for people, the same each time */
 };
 
 /* A position is opaque JSON text of at most this many bytes. */
@@ -51,6 +68,7 @@ struct reader {
     const struct reader_ops *ops;
     struct io_ctx *io;
     enum reader_restart restart;
+    struct reader_bad bad; /* good after READER_BAD, until the next read_chunk */
 };
 
 /* def: the step's `read` object, already checked; it must outlive the reader. */
@@ -64,6 +82,9 @@ int reader_read_chunk(struct reader *reader, size_t max_rows, struct row_set *ro
                       struct err *err) must_check;
 int reader_position(struct reader *reader, struct buf *position,
                     struct err *err) must_check;
+/* For readers: note the record that err is about. Returns READER_BAD. */
+int reader_bad_record(struct reader *reader, const char *error_class,
+                      const char *place);
 void reader_free(struct reader *reader);
 void reader_freep(struct reader **reader); /* for scoped() */
 

@@ -218,6 +218,8 @@ chunk_do(struct chunk_run *run, bool *ret_last, struct err *err)
 
     if (r < 0)
         return r;
+    if (r == READER_BAD)
+        return -(int)err->code;
     *ret_last = r == READER_END;
     run->counters.read += (int64_t)run->rows.count;
     if (run->rows.count > 0) {
