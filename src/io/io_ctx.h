@@ -39,6 +39,7 @@ struct io_ctx {
     const json_t *params;    /* effective parameters: an object */
     const char *temp_folder; /* private to the run; removed by it */
     const char *part_path;   /* where a file writer makes its part */
+    const char *part_from;   /* where it finds the part it goes on from; NULL: there */
     struct arena *arena;     /* lives as long as the step */
 };
 

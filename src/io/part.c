@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -56,20 +57,102 @@ part_create(struct part *part, const char *path, struct err *err)
     return part_open_fd(part, path, O_CREAT | O_TRUNC, err);
 }
 
-int
-part_resume(struct part *part, const char *path, int64_t bytes, struct err *err)
+/* PART_OPENED: there is a file of at least so many bytes. */
+static int
+part_look(const char *path, int64_t bytes, struct err *err)
 {
     struct stat st;
-    int r;
 
-    assert(bytes >= 0);
     if (lstat(path, &st) != 0) {
         if (errno == ENOENT)
             return PART_SHORT;
         return err_errno(err, ERR_IO, errno, "cannot look at the result part %s", path);
     }
-    if (st.st_size < bytes)
-        return PART_SHORT;
+    return S_ISREG(st.st_mode) && st.st_size >= bytes ? PART_OPENED : PART_SHORT;
+}
+
+/* Where the kernel cannot copy between these two files. */
+static int
+copy_by_hand(int in, struct part *part, const char *from, int64_t bytes,
+             struct err *err)
+{
+    while (bytes > 0) {
+        size_t want =
+            bytes < (int64_t)PART_BUFFER_BYTES ? (size_t)bytes : PART_BUFFER_BYTES;
+        ssize_t n = read(in, part->buffer, want);
+        int r;
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return err_errno(err, ERR_IO, n < 0 ? errno : EIO,
+                             "cannot read the result part %s", from);
+        r = fs_write_all(part->fd, part->buffer, (size_t)n, part->path, err);
+        if (r < 0)
+            return r;
+        bytes -= n;
+    }
+    return 0;
+}
+
+static bool
+kernel_cannot(int number)
+{
+    return number == EXDEV || number == EINVAL || number == ENOSYS ||
+           number == EOPNOTSUPP || number == EPERM || number == EBADF;
+}
+
+/* Shares the blocks where the file system can. */
+static int
+copy_prefix(int in, struct part *part, const char *from, int64_t bytes, struct err *err)
+{
+    while (bytes > 0) {
+        ssize_t n = copy_file_range(in, NULL, part->fd, NULL, (size_t)bytes, 0);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0 || (n < 0 && kernel_cannot(errno)))
+            return copy_by_hand(in, part, from, bytes, err);
+        if (n < 0)
+            return err_errno(err, errno == ENOSPC ? ERR_DISK_FULL : ERR_IO, errno,
+                             "cannot copy %s to %s", from, part->path);
+        bytes -= n;
+    }
+    return 0;
+}
+
+static int
+resume_copy(struct part *part, const char *path, const char *from, int64_t bytes,
+            struct err *err)
+{
+    scoped(fd_close) int in = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int r;
+
+    if (in < 0)
+        return errno == ENOENT ? PART_SHORT
+                               : err_errno(err, ERR_IO, errno,
+                                           "cannot open the result part %s", from);
+    r = part_create(part, path, err);
+    if (r == 0)
+        r = copy_prefix(in, part, from, bytes, err);
+    if (r < 0)
+        return r;
+    part->offset = bytes;
+    return PART_OPENED;
+}
+
+int
+part_resume(struct part *part, const char *path, const char *from, int64_t bytes,
+            struct err *err)
+{
+    bool own = !from || strcmp(from, path) == 0;
+    int r = part_look(own ? path : from, bytes, err);
+
+    assert(bytes >= 0);
+    if (r != PART_OPENED)
+        return r;
+    if (!own)
+        return resume_copy(part, path, from, bytes, err);
     r = part_open_fd(part, path, 0, err);
     if (r < 0)
         return r;

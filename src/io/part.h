@@ -35,8 +35,13 @@ void part_release(struct part *part);
 /* A new empty file of mode 0600 (an old one of that name is emptied). */
 int part_create(struct part *part, const char *path, struct err *err) must_check;
 
-/* Go on behind the first `bytes` bytes of a file; what follows them is cut off. */
-int part_resume(struct part *part, const char *path, int64_t bytes,
+/*
+ * Go on behind the first `bytes` bytes. from: the part of an earlier run, whose first
+ * bytes are copied into a new file at path and which is left as it is, because a frozen
+ * writer may wake; NULL or the same as path: that file itself is cut back and gone on
+ * with. PART_SHORT leaves path as it was.
+ */
+int part_resume(struct part *part, const char *path, const char *from, int64_t bytes,
                 struct err *err) must_check;
 
 int part_append(struct part *part, const void *data, size_t len,

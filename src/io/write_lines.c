@@ -65,7 +65,8 @@ line_writer_open(struct writer *writer, const char *state, struct err *err)
         return part_create(&lines->part, writer->io->part_path, err);
     if (!state_read(lines, state, &bytes))
         return WRITER_STATE_UNUSABLE;
-    r = part_resume(&lines->part, writer->io->part_path, bytes, err);
+    r = part_resume(&lines->part, writer->io->part_path, writer->io->part_from, bytes,
+                    err);
     if (r == PART_SHORT) {
         lines->rows = 0;
         lines->resumed_width = 0;

@@ -121,7 +121,8 @@ xlsx_resume(struct xlsx_writer *xlsx, const char *state, struct err *err)
         recall(xlsx, &bytes)) {
         xlsx->deflate = xlsx_deflate_new(xlsx->compressor, &xlsx->part);
         if (xlsx->deflate)
-            r = part_resume(&xlsx->part, xlsx->writer.io->part_path, bytes, err);
+            r = part_resume(&xlsx->part, xlsx->writer.io->part_path,
+                            xlsx->writer.io->part_from, bytes, err);
     }
     if (r == PART_SHORT) {
         forget(xlsx);
