@@ -30,20 +30,29 @@ out_of_order(struct db *db, const struct checkpoint *checkpoint, struct err *err
                    (long long)db_i64(&rows, 1), (long long)checkpoint->point.chunk);
 }
 
-int
-batch_checkpoint_in(struct db *db, const struct checkpoint *checkpoint, struct err *err)
+/* The two statements that set a step's point take the same parameters. */
+static int
+set_point(struct db *db, enum stmt stmt, const struct checkpoint *checkpoint,
+          struct err *err)
 {
     const struct step_point *point = &checkpoint->point;
     const struct step_counts *counts = &point->counts;
+
+    return db_run(
+        db, store_sql(db, stmt), err, p_i64(counts->read), p_i64(counts->written),
+        p_i64(counts->filtered), p_i64(counts->skipped), p_i64(counts->commits),
+        p_i64(counts->rollbacks), p_i64(point->chunk), p_opt_text(point->position),
+        p_opt_text(point->writer_state), p_i64(checkpoint->step_id));
+}
+
+int
+batch_checkpoint_in(struct db *db, const struct checkpoint *checkpoint, struct err *err)
+{
     int r = queue_hold_in(db, checkpoint->request_id, &checkpoint->token, err);
 
     if (r <= 0)
         return r < 0 ? r : BATCH_LOST;
-    r = db_run(db, store_sql(db, STMT_BATCH_STEP_CHECKPOINT), err, p_i64(counts->read),
-               p_i64(counts->written), p_i64(counts->filtered), p_i64(counts->skipped),
-               p_i64(counts->commits), p_i64(counts->rollbacks), p_i64(point->chunk),
-               p_opt_text(point->position), p_opt_text(point->writer_state),
-               p_i64(checkpoint->step_id));
+    r = set_point(db, STMT_BATCH_STEP_CHECKPOINT, checkpoint, err);
     if (r < 0)
         return r;
     if (db_changes(db) == 0)
@@ -66,6 +75,27 @@ batch_checkpoint(struct store *store, const struct checkpoint *checkpoint,
     struct checkpoint copy = *checkpoint;
 
     return store_write(store, STORE_NORMAL, checkpoint_fn, &copy, err);
+}
+
+static int
+place_fn(struct db *db, void *arg, struct err *err)
+{
+    const struct checkpoint *checkpoint = (const struct checkpoint *)arg;
+    int r = queue_hold_in(db, checkpoint->request_id, &checkpoint->token, err);
+
+    if (r <= 0)
+        return r < 0 ? r : BATCH_LOST;
+    r = set_point(db, STMT_BATCH_STEP_PLACE, checkpoint, err);
+    return r < 0 ? r : BATCH_OK;
+}
+
+int
+batch_checkpoint_place(struct store *store, const struct checkpoint *checkpoint,
+                       struct err *err)
+{
+    struct checkpoint copy = *checkpoint;
+
+    return store_write(store, STORE_NORMAL, place_fn, &copy, err);
 }
 
 static int

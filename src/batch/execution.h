@@ -133,6 +133,11 @@ int batch_checkpoint(struct store *store, const struct checkpoint *checkpoint,
 int batch_checkpoint_in(struct db *db, const struct checkpoint *checkpoint,
                         struct err *err) must_check;
 
+/* Make the store's copy say what another database says (batch/foreign.h), whichever
+ * chunk it stands at. `last` is not looked at. */
+int batch_checkpoint_place(struct store *store, const struct checkpoint *checkpoint,
+                           struct err *err) must_check;
+
 /* Does this chunk stand there already (a commit whose answer was lost)? 1 yes, 0 no. */
 int batch_checkpoint_there(struct store *store, const struct checkpoint *checkpoint,
                            struct err *err) must_check;

@@ -105,6 +105,15 @@ SET read_count = $1, write_count = $2, filter_count = $3, skip_count = $4, commi
     rollbacks = $6, chunk = $7, position = $8, writer_state = $9, last_updated = pawl_now()
 WHERE id = $10 AND chunk = $7 - 1 AND state IN ('STARTED', 'STOPPING');
 
+-- name: batch_step_place (read_count bigint, write_count bigint, filter_count bigint,
+-- skip_count bigint, commits bigint, rollbacks bigint, chunk bigint, position text,
+-- writer_state text, id bigint)
+-- What the database that holds the rows says, wherever the copy here stands.
+UPDATE pawl.step_execution
+SET read_count = $1, write_count = $2, filter_count = $3, skip_count = $4, commits = $5,
+    rollbacks = $6, chunk = $7, position = $8, writer_state = $9, last_updated = pawl_now()
+WHERE id = $10 AND state IN ('STARTED', 'STOPPING');
+
 -- name: batch_step_chunk (id bigint) -> (chunk bigint)
 SELECT CAST(chunk AS bigint) AS chunk FROM pawl.step_execution WHERE id = $1;
 
