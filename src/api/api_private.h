@@ -102,10 +102,9 @@ int api_execution_show(struct api *, struct http_request *, struct reply *,
                        struct err *);
 int api_schedule_list(struct api *, struct http_request *, struct reply *,
                       struct err *);
-int api_schedule_pause(struct api *, struct http_request *, struct reply *,
-                       struct err *);
-int api_schedule_resume(struct api *, struct http_request *, struct reply *,
-                        struct err *);
+int api_pause(struct api *, struct http_request *, struct reply *, struct err *);
+int api_resume(struct api *, struct http_request *, struct reply *, struct err *);
+int api_lane_list(struct api *, struct http_request *, struct reply *, struct err *);
 int api_worker_list(struct api *, struct http_request *, struct reply *, struct err *);
 int api_livez(struct api *, struct http_request *, struct reply *, struct err *);
 int api_readyz(struct api *, struct http_request *, struct reply *, struct err *);

@@ -32,6 +32,13 @@ api_execution_show(struct api *api, struct http_request *req, struct reply *repl
 }
 
 int
+api_lane_list(struct api *api, struct http_request *req, struct reply *reply,
+              struct err *err)
+{
+    return service_lanes(api->options.service, &reply->answer, err);
+}
+
+int
 api_worker_list(struct api *api, struct http_request *req, struct reply *reply,
                 struct err *err)
 {

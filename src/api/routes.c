@@ -29,8 +29,13 @@ static const struct route routes[] = {
     {"POST", "/api/v1/requests/{}/stop",         api_request_stop,   BODY_ONE, "stop at the next chunk boundary"},
     {"GET",  "/api/v1/executions/{}",            api_execution_show, 0, "one execution with its steps"},
     {"GET",  "/api/v1/schedules",                api_schedule_list,  0, "schedules and when they fire; next=10 shows that many times"},
-    {"POST", "/api/v1/schedules/{}/pause",       api_schedule_pause, BODY_ONE, "fire no more until resumed"},
-    {"POST", "/api/v1/schedules/{}/resume",      api_schedule_resume, BODY_ONE, "fire again"},
+    {"POST", "/api/v1/schedules/{}/pause",       api_pause,          BODY_ONE, "fire no more until resumed"},
+    {"POST", "/api/v1/schedules/{}/resume",      api_resume,         BODY_ONE, "fire again"},
+    {"POST", "/api/v1/jobs/{}/pause",            api_pause,          BODY_ONE, "start none of its requests until resumed; they wait"},
+    {"POST", "/api/v1/jobs/{}/resume",           api_resume,         BODY_ONE, "start them again"},
+    {"GET",  "/api/v1/lanes",                    api_lane_list,      0, "lanes: slots, what runs and waits, whether paused"},
+    {"POST", "/api/v1/lanes/{}/pause",           api_pause,          BODY_ONE, "start nothing in this lane until resumed; requests wait"},
+    {"POST", "/api/v1/lanes/{}/resume",          api_resume,         BODY_ONE, "start again"},
     {"GET",  "/api/v1/workers",                  api_worker_list,    0, "workers and what they carry"},
 };
 /* clang-format on */

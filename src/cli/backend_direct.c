@@ -254,6 +254,15 @@ direct_schedules(struct backend *backend, int next, json_t **ret_json, struct er
 }
 
 static int
+direct_lanes(struct backend *backend, json_t **ret_json, struct err *err)
+{
+    scoped(answer_release) struct answer answer = answer_empty();
+    int r = service_lanes(&self_of(backend)->service, &answer, err);
+
+    return r < 0 ? r : parse(&answer, ret_json, err);
+}
+
+static int
 direct_hold(struct backend *backend, const char *what, const char *name, bool pause,
             json_t **ret_json, struct err *err)
 {
@@ -262,8 +271,7 @@ direct_hold(struct backend *backend, const char *what, const char *name, bool pa
     struct caller caller = caller_of(self);
     int r;
 
-    (void)what;
-    r = service_schedule_pause(&self->service, &caller, name, pause, &answer, err);
+    r = service_hold(&self->service, &caller, what, name, pause, &answer, err);
     return r < 0 ? r : parse(&answer, ret_json, err);
 }
 
@@ -338,6 +346,7 @@ static const struct backend_kind kind = {
     .act = direct_act,
     .jobs = direct_jobs,
     .schedules = direct_schedules,
+    .lanes = direct_lanes,
     .hold = direct_hold,
     .workers = direct_workers,
     .job = direct_job,

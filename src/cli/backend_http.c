@@ -256,6 +256,14 @@ http_schedules(struct backend *backend, int next, json_t **ret_json, struct err 
 }
 
 static int
+http_lanes(struct backend *backend, json_t **ret_json, struct err *err)
+{
+    struct ask ask = {.method = "GET", .path = "/api/v1/lanes"};
+
+    return ask_json(self_of(backend), &ask, ret_json, err);
+}
+
+static int
 http_hold(struct backend *backend, const char *what, const char *name, bool pause,
           json_t **ret_json, struct err *err)
 {
@@ -332,6 +340,7 @@ static const struct backend_kind kind = {
     .act = http_act,
     .jobs = http_jobs,
     .schedules = http_schedules,
+    .lanes = http_lanes,
     .hold = http_hold,
     .workers = http_workers,
     .job = http_job,

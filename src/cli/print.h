@@ -14,6 +14,7 @@
 
 struct arena;
 struct buf;
+struct cli;
 
 /* Append text with controls, DEL, line separators and bidi marks as \x1b or \u202e. */
 void print_escape(struct buf *buf, const char *text);
@@ -31,6 +32,10 @@ const char *print_span(struct arena *arena, int64_t seconds);
 /* Members of an answer; "" or -1 where there is none. */
 const char *json_text_of(const json_t *object, const char *key);
 int64_t json_count_of(const json_t *object, const char *key);
+
+/* "by ann since 2026-11-29T22:00:00" of a job or lane; "" if it is not paused. In
+ * verb_pause.c. */
+const char *print_paused(struct cli *cli, const json_t *item);
 
 /* One line of JSON on stdout. */
 void print_json(const json_t *json);

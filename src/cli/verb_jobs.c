@@ -8,9 +8,9 @@
 
 #include <inttypes.h>
 
-static const struct table_column columns[] = {{"JOB", false},        {"TITLE", false},
-                                              {"PARAMETERS", false}, {"QUEUED", true},
-                                              {"RUNNING", true},     {"LAST", false}};
+static const struct table_column columns[] = {
+    {"JOB", false},    {"TITLE", false},  {"PARAMETERS", false}, {"QUEUED", true},
+    {"RUNNING", true}, {"PAUSED", false}, {"LAST", false}};
 
 /* "country min_population=0 format=xlsx" */
 static const char *
@@ -75,6 +75,7 @@ verb_jobs(struct cli *cli, struct err *err)
         table_add(&table, params_text(cli, json_object_get(job, "params")));
         table_add(&table, print_count(&cli->arena, json_count_of(job, "queued")));
         table_add(&table, print_count(&cli->arena, json_count_of(job, "running")));
+        table_add(&table, print_paused(cli, job));
         table_add(&table, last_text(cli, job));
     }
     table_print(&table, stdout);

@@ -334,12 +334,52 @@ run_here(struct cli *cli, struct err *err)
 }
 
 static int
+refuse_if_paused(const char *kind, const char *name, const json_t *item,
+                 struct err *err)
+{
+    if (!json_is_true(json_object_get(item, "paused")))
+        return 0;
+    return err_set(err, ERR_PAUSED,
+                   "%s %.63s is paused by %.60s since %s; `pawl resume %s %.63s` lets "
+                   "it go on",
+                   kind, name, json_text_of(item, "pausedBy"),
+                   json_text_of(item, "pausedAt"), kind, name);
+}
+
+/* The owner takes requests of what is paused; but who runs wants it now. */
+static int
+refuse_paused(struct cli *cli, const char *name, struct err *err)
+{
+    const struct backend_kind *ask = cli->backend->kind;
+    scoped(json_drop) json_t *job = NULL;
+    scoped(json_drop) json_t *lanes = NULL;
+    const json_t *lane;
+    size_t i;
+    int r = ask->job(cli->backend, name, &job, err);
+
+    if (r == 0)
+        r = refuse_if_paused("job", name, job, err);
+    if (r == 0)
+        r = ask->lanes(cli->backend, &lanes, err);
+    json_array_foreach(json_object_get(lanes, "items"), i, lane)
+    {
+        const char *its = json_text_of(lane, "lane");
+
+        if (r == 0 && str_eq(its, json_text_of(job, "lane")))
+            r = refuse_if_paused("lane", its, lane, err);
+    }
+    return r;
+}
+
+static int
 run_there(struct cli *cli, struct err *err)
 {
     scoped(json_drop) json_t *body = NULL;
     scoped(json_drop) json_t *answer = NULL;
     int r = params_body(cli, cli_word(cli, 1), &body, err);
 
+    if (r == 0)
+        r = refuse_paused(cli, cli_word(cli, 1), err);
     if (!option_given(&cli->options, OPTION_QUIET))
         fputs("pawl: a server owns the store; asking it to run this\n", stderr);
     if (r == 0) {

@@ -1,4 +1,4 @@
-/* pawl schedules: when jobs are asked for by the clock. pawl pause, pawl resume. */
+/* pawl schedules: when jobs are asked for by the clock. */
 #include "cli/command.h"
 
 #include "base/err.h"
@@ -133,39 +133,4 @@ verb_schedules(struct cli *cli, struct err *err)
     else
         print_schedules(cli, json_object_get(answer, "items"));
     return 0;
-}
-
-static int
-hold(struct cli *cli, bool pause, struct err *err)
-{
-    const char *kind = cli_word(cli, 1);
-    const char *name = cli_word(cli, 2);
-    scoped(json_drop) json_t *answer = NULL;
-    int r;
-
-    if (!str_eq(kind, "schedule"))
-        return err_set(err, ERR_USAGE, "`pawl %s` takes schedule NAME, not %.60s",
-                       cli->verb->name, kind);
-    r = cli->backend->kind->hold(cli->backend, kind, name, pause, &answer, err);
-    if (r < 0)
-        return r;
-    if (cli->json)
-        print_json(answer);
-    else
-        printf("%s %s %s%s\n", kind, name,
-               json_is_true(json_object_get(answer, "changed")) ? "" : "was already ",
-               pause ? "paused" : "resumed");
-    return 0;
-}
-
-int
-verb_pause(struct cli *cli, struct err *err)
-{
-    return hold(cli, true, err);
-}
-
-int
-verb_resume(struct cli *cli, struct err *err)
-{
-    return hold(cli, false, err);
 }

@@ -36,8 +36,13 @@ static const struct verb table[] = {
     {"schedules", "", 0, 0, "List the schedules, when they fire next and what became of the last", NEED_BACKEND, ASKING | BIT(NEXT), verb_schedules,
      "    pawl schedules --next 10\n\n"
      "prints the next ten times of each, and marks those that a change of clocks touches."},
-    {"pause", "schedule NAME", 2, 2, "Fire no more until resumed; its times are recorded as skipped", NEED_BACKEND, ASKING, verb_pause, NULL},
-    {"resume", "schedule NAME", 2, 2, "Fire again from now on", NEED_BACKEND, ASKING, verb_resume, NULL},
+    {"pause", "job|lane|schedule NAME", 2, 2, "Hold back a job, a lane or a schedule until resumed", NEED_BACKEND, ASKING, verb_pause,
+     "    pawl pause job packages-export\n\n"
+     "Requests of a paused job, or in a paused lane, are taken and wait; those that run go\n"
+     "on. What is still waiting when the command returns stays so. A paused schedule asks\n"
+     "for nothing; its times are recorded as skipped. `pawl why ID` tells who paused."},
+    {"resume", "job|lane|schedule NAME", 2, 2, "Let it go on", NEED_BACKEND, ASKING, verb_resume, NULL},
+    {"lanes", "", 0, 0, "List the lanes: slots, what runs and waits, who paused", NEED_BACKEND, ASKING, verb_lanes, NULL},
     {"workers", "", 0, 0, "List the workers: what they serve, and whether they live", NEED_BACKEND, ASKING, verb_workers, NULL},
     {"check", "", 0, 0, "Check the configuration and print all that is wrong with it", NEED_NOTHING, BIT(CONFIG) | BIT(JSON) | BIT(CONNECT), verb_check, NULL},
     {"doctor", "", 0, 0, "Look whether all around pawl is as it should be, and tell the remedies", NEED_CONFIG, BIT(CONFIG) | BIT(JSON), verb_doctor,

@@ -182,6 +182,8 @@ read_job(const struct db_rows *rows, struct arena *arena, struct job_state *ret)
         .last_started_at_us = db_i64(rows, 11),
         .last_ended_at_us = db_i64(rows, 12),
         .last_updated_us = db_i64(rows, 13),
+        .paused_by = queue_read_text(rows, 15, arena),
+        .paused_at_us = db_i64(rows, 16),
     };
     if (step_updated_us > ret->last_updated_us)
         ret->last_updated_us = step_updated_us;

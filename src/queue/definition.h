@@ -63,6 +63,8 @@ struct job_state {
     int64_t last_started_at_us;
     int64_t last_ended_at_us;
     int64_t last_updated_us; /* the newer one of execution and its steps */
+    const char *paused_by;   /* NULL = not paused */
+    int64_t paused_at_us;
 };
 
 /* By one statement, however many jobs there are. Ordered by name. */

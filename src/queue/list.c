@@ -287,6 +287,8 @@ counts_fn(struct db *db, void *arg, struct err *err)
             .ready = db_i64(&rows, 2),
             .running = db_i64(&rows, 3),
             .oldest_ready_us = db_i64(&rows, 4),
+            .paused_by = queue_read_text(&rows, 5, counts->arena),
+            .paused_at_us = db_i64(&rows, 6),
         };
     return r < 0 ? r : 0;
 }

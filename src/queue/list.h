@@ -43,6 +43,8 @@ struct lane_count {
     int64_t ready;
     int64_t running;
     int64_t oldest_ready_us; /* ready_since of the oldest; 0 = none */
+    const char *paused_by;   /* NULL = not paused */
+    int64_t paused_at_us;
 };
 
 int queue_count_lanes(struct store *store, struct arena *arena,

@@ -10,6 +10,7 @@
 #include "base/strs.h"
 #include "queue/closing.h"
 #include "queue/job.h"
+#include "queue/pause.h"
 #include "queue/spans.h"
 #include "store/store.h"
 
@@ -238,6 +239,8 @@ write_claim(struct submission *sub, struct submit_claimer *claimer, struct err *
     row.token = claimer->token;
     row.claimed_at_us = sub->now_us;
     r = queue_claim_put(sub->db, &row, draft->id, draft->id, err);
+    if (r == 0)
+        r = queue_pause_refuse_in(sub->db, row.job, row.lane, err);
     if (r == 0 && draft->order->job->duplicates == QUEUE_DUPLICATES_REUSE)
         r = db_run(sub->db, store_sql(sub->db, STMT_QUEUE_ACTIVE_RELEASE_RANGE), err,
                    p_i64(draft->id), p_i64(draft->id));

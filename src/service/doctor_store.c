@@ -2,6 +2,7 @@
 #include "service/doctor_private.h"
 
 #include "base/arena.h"
+#include "base/civil.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
@@ -370,6 +371,29 @@ look_at_lanes(struct doctor *doctor)
         doctor_say(doctor, DOCTOR_OK, "lanes", NULL, "all in use are served");
 }
 
+/* Told, since who paused may have forgotten it. */
+static void
+look_at_pauses(struct doctor *doctor)
+{
+    scoped(db_rows_end) struct db_rows rows = {0};
+    struct err err = {0};
+    int r = db_ask(doctor->db, store_sql(doctor->db, STMT_PAUSE_LIST), &rows, &err);
+
+    while (r == 0 && (r = db_next(&rows, &err)) > 0) {
+        char since[CIVIL_TEXT_SIZE];
+
+        r = 0;
+        civil_format_us(db_i64(&rows, 3), 0, since);
+        doctor_say(doctor, DOCTOR_WARNING, "paused",
+                   arena_printf(doctor->arena, "pawl resume %s %s", db_text(&rows, 0),
+                                db_text(&rows, 1)),
+                   "%s %s is paused by %s since %s", db_text(&rows, 0),
+                   db_text(&rows, 1), db_text(&rows, 2), since);
+    }
+    if (r < 0)
+        say_failed(doctor, "paused", &err);
+}
+
 void
 doctor_look_at_store(struct doctor *doctor)
 {
@@ -387,4 +411,5 @@ doctor_look_at_store(struct doctor *doctor)
     look_at_clock(doctor);
     look_at_definitions(doctor);
     look_at_lanes(doctor);
+    look_at_pauses(doctor);
 }

@@ -30,6 +30,7 @@ static const struct fsck_rule rules[] = {
     {"never-due", STMT_FSCK_NEVER_DUE, RULE_PLAIN, "what waits has a time, or others, to wait for", "cancel the request and submit it again"},
     {"wait", STMT_FSCK_WAIT, RULE_PLAIN, "what waits for another request waits, and the other is not over", "cancel the request and submit it again"},
     {"dead-claim", STMT_FSCK_DEAD_CLAIM, RULE_GRACE, "a claim's worker lives", "start a worker: it closes the claims of dead ones"},
+    {"paused-start", STMT_FSCK_PAUSED_START, RULE_PLAIN, "nothing of a paused job or lane is started", REPORT_IT},
     {"token-twice", STMT_FSCK_TOKEN_TWICE, RULE_PLAIN, "a token belongs to one claim", REPORT_IT},
     {"active", STMT_FSCK_ACTIVE, RULE_REPAIR, "a key is held by a request that is not final", REPAIR_IT},
     {"flag", STMT_FSCK_FLAG, RULE_REPAIR, "only a running request bears a flag", REPAIR_IT},

@@ -59,6 +59,9 @@ put_job(struct json_out *out, const struct job_state *state, struct err *err)
     json_kv_value(out, "params", json_object_get(job->definition, "params"));
     json_kv_i64(out, "queued", state->queued);
     json_kv_i64(out, "running", state->running);
+    json_kv_bool(out, "paused", state->paused_by != NULL);
+    json_kv_str(out, "pausedBy", state->paused_by);
+    json_kv_time_us(out, "pausedAt", state->paused_at_us);
     put_id(out, "activeRequestId", state->active_request_id);
     put_id(out, "lastRequestId", state->last_request_id);
     put_last(out, state);

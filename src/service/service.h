@@ -117,6 +117,16 @@ int service_schedule_pause(const struct service *service, const struct caller *c
                            const char *name, bool pause, struct answer *ret_answer,
                            struct err *err) must_check;
 
+/* GET /lanes: those of the file, of workers, and where something waits or runs. */
+int service_lanes(const struct service *service, struct answer *ret_answer,
+                  struct err *err) must_check;
+
+/* POST /jobs|lanes|schedules/{name}/pause and /resume; kind: "job", "lane" or
+ * "schedule". */
+int service_hold(const struct service *service, const struct caller *caller,
+                 const char *kind, const char *name, bool pause,
+                 struct answer *ret_answer, struct err *err) must_check;
+
 /* A schedule_order_fn: what the scheduler asks for passes the same checks as what a
  * client asks for. arg: the struct service. */
 int service_schedule_order(void *arg, const struct queue_job *job, const json_t *params,

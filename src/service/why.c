@@ -13,6 +13,7 @@
 #include "liveness/worker_row.h"
 #include "queue/job.h"
 #include "queue/list.h"
+#include "queue/pause.h"
 #include "queue/why.h"
 #include "service/catalog.h"
 
@@ -232,15 +233,42 @@ put_later_reason(struct json_out *out, const struct request *request,
     else if (strcmp(why, "time") == 0)
         reason(out, "NOT_BEFORE",
                arena_printf(arena, "It was asked for not before %s.", when));
-    else if (strcmp(why, "paused") == 0)
-        reason(out, "PAUSED",
-               "Its job or lane is paused; `pawl resume` lets it go on.");
     else if (strcmp(why, "after") == 0)
         reason(out, "WAITS_FOR_OTHERS", "It waits until other requests are COMPLETED.");
     else
         reason(
             out, "KEY_BUSY",
             "Another submit of the same job is being decided; it follows by itself.");
+}
+
+static int
+put_pauses(const struct service *service, struct json_out *out,
+           const struct request *request, struct arena *arena, struct err *err)
+{
+    struct pause pauses[PAUSE_KIND_COUNT];
+    size_t count = 0;
+    int r = queue_pauses_of(service->store, request->job, request->lane, arena, pauses,
+                            &count, err);
+
+    for (size_t i = 0; r == 0 && i < count; i++) {
+        const char *kind = pause_kind_name(pauses[i].kind);
+        char since[CIVIL_TEXT_SIZE];
+
+        civil_format_us(pauses[i].at_us, 0, since);
+        json_begin_object(out);
+        json_kv_str(out, "code", "PAUSED");
+        json_kv_str(out, "text",
+                    arena_printf(arena,
+                                 "The %s %s is paused by %s since %s; `pawl resume %s "
+                                 "%s` lets it go on.",
+                                 kind, pauses[i].name, pauses[i].by, since, kind,
+                                 pauses[i].name));
+        json_kv_str(out, kind, pauses[i].name);
+        json_kv_str(out, "pausedBy", pauses[i].by);
+        json_kv_time_us(out, "pausedAt", pauses[i].at_us);
+        json_end_object(out);
+    }
+    return r;
 }
 
 static void
@@ -277,9 +305,12 @@ service_why(const struct service *service, int64_t request_id,
     switch (request.place) {
     case PLACE_LATER:
         put_later_reason(&out, &request, &arena);
+        r = put_pauses(service, &out, &request, &arena, err);
         break;
     case PLACE_READY:
-        r = put_ready_reasons(service, &out, &request, &arena, err);
+        r = put_pauses(service, &out, &request, &arena, err);
+        if (r == 0)
+            r = put_ready_reasons(service, &out, &request, &arena, err);
         break;
     case PLACE_CLAIM:
         put_running_reason(&out, &request, &arena);

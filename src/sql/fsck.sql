@@ -75,6 +75,15 @@ FROM pawl.claim c LEFT JOIN pawl.worker w ON w.id = c.worker
 WHERE w.id IS NULL OR w.beat_at < pawl_now() - CAST($1 AS bigint)
 ORDER BY c.first_id LIMIT $2;
 
+-- name: fsck_paused_start (most bigint) -> (id bigint, detail text)
+-- Both times are taken before their commits, hence the minute.
+SELECT c.first_id AS id, p.kind || ' ' || p.name || ' was paused by ' || p.paused_by AS detail
+FROM pawl.claim c
+JOIN pawl.paused p ON (p.kind = 'job' AND p.name = c.job)
+                   OR (p.kind = 'lane' AND p.name = c.lane)
+WHERE c.claimed_at > p.paused_at + 60000000
+ORDER BY c.first_id LIMIT $1;
+
 -- name: fsck_token_twice (most bigint) -> (id bigint, detail text)
 -- One claim of a span bears one token; what is left of it after some were finished does.
 SELECT min(c.first_id) AS id, 'token ' || c.token || ' of ' || count(*) || ' workers' AS detail

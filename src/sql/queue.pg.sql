@@ -48,7 +48,7 @@ SELECT nextval('pawl.token') AS token, pawl_now() AS now;
 -- Behind the cursor (priority, seq): first the rest of its priority, then the lower
 -- ones, each straight from the index. The rows are locked once (a materialized CTE and
 -- ARRAY() are not run again by any join), counted up, and the last one is cut so that
--- no more than $5 requests are taken.
+-- no more than $5 requests are taken. What is paused is looked up once per statement.
 WITH picked AS MATERIALIZED (
     SELECT * FROM (
         SELECT * FROM (
@@ -56,6 +56,8 @@ WITH picked AS MATERIALIZED (
             FROM pawl.ready
             WHERE lane = $1 AND priority = $2 AND seq > $3
               AND job = ANY (CAST($4 AS text[]))
+              AND job <> ALL (ARRAY(SELECT p.name FROM pawl.paused p WHERE p.kind = 'job'))
+              AND NOT EXISTS (SELECT 1 FROM pawl.paused h WHERE h.kind = 'lane' AND h.name = $1)
               AND (expires_at IS NULL OR expires_at > pawl_now())
             ORDER BY seq LIMIT $5 FOR UPDATE SKIP LOCKED) same
         UNION ALL
@@ -64,6 +66,8 @@ WITH picked AS MATERIALIZED (
             FROM pawl.ready
             WHERE lane = $1 AND priority < $2
               AND job = ANY (CAST($4 AS text[]))
+              AND job <> ALL (ARRAY(SELECT p.name FROM pawl.paused p WHERE p.kind = 'job'))
+              AND NOT EXISTS (SELECT 1 FROM pawl.paused h WHERE h.kind = 'lane' AND h.name = $1)
               AND (expires_at IS NULL OR expires_at > pawl_now())
             ORDER BY priority DESC, seq LIMIT $5 FOR UPDATE SKIP LOCKED) lower
     ) both_parts LIMIT $5
@@ -104,6 +108,9 @@ ORDER BY t.priority DESC, t.seq, t.first_id;
 UPDATE pawl.ready SET lane = $1 WHERE first_id = ANY (ARRAY(
     SELECT first_id FROM pawl.ready
     WHERE lane = $2 AND job = ANY (CAST($3 AS text[]))
+      AND job <> ALL (ARRAY(SELECT p.name FROM pawl.paused p WHERE p.kind = 'job'))
+      AND NOT EXISTS (SELECT 1 FROM pawl.paused h
+                      WHERE h.kind = 'lane' AND h.name IN ($1, $2))
       AND ready_since < pawl_now() - CAST($4 AS bigint)
       AND (expires_at IS NULL OR expires_at > pawl_now())
     ORDER BY priority DESC, seq LIMIT $5 FOR UPDATE SKIP LOCKED));
@@ -112,6 +119,8 @@ UPDATE pawl.ready SET lane = $1 WHERE first_id = ANY (ARRAY(
 SELECT CAST(count(*) AS bigint) AS there FROM (
     SELECT 1 FROM pawl.ready
     WHERE lane = $1 AND job = ANY (CAST($2 AS text[]))
+      AND job <> ALL (ARRAY(SELECT p.name FROM pawl.paused p WHERE p.kind = 'job'))
+      AND NOT EXISTS (SELECT 1 FROM pawl.paused h WHERE h.kind = 'lane' AND h.name = $1)
       AND (expires_at IS NULL OR expires_at > pawl_now()) LIMIT 1) r;
 
 -- name: queue_hold (id bigint, token bigint, nonce text) -> (first_id bigint)

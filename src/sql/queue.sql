@@ -268,15 +268,22 @@ WHERE r.id < $1 AND (CAST($2 AS text) IS NULL OR q.job = $2)
 ORDER BY r.id DESC LIMIT $4;
 
 -- name: queue_count_lanes () -> (lane text, later bigint, ready bigint, running bigint,
--- oldest_ready bigint)
+-- oldest_ready bigint, paused_by text, paused_at bigint)
+-- Lanes in which something is, and those that are paused.
 SELECT w.lane, CAST(sum(w.later) AS bigint) AS later, CAST(sum(w.ready) AS bigint) AS ready,
-    CAST(sum(w.running) AS bigint) AS running, min(w.since) AS oldest_ready
+    CAST(sum(w.running) AS bigint) AS running, min(w.since) AS oldest_ready,
+    max(w.paused_by) AS paused_by, max(w.paused_at) AS paused_at
 FROM (SELECT lane, last_id - first_id + 1 AS later, 0 AS ready, 0 AS running,
-          CAST(NULL AS bigint) AS since FROM pawl.later
+          CAST(NULL AS bigint) AS since, CAST(NULL AS text) AS paused_by,
+          CAST(NULL AS bigint) AS paused_at
+      FROM pawl.later
       UNION ALL
-      SELECT lane, 0, last_id - first_id + 1, 0, ready_since FROM pawl.ready
+      SELECT lane, 0, last_id - first_id + 1, 0, ready_since, NULL, NULL FROM pawl.ready
       UNION ALL
-      SELECT lane, 0, 0, last_id - first_id + 1, NULL FROM pawl.claim) w
+      SELECT lane, 0, 0, last_id - first_id + 1, NULL, NULL, NULL FROM pawl.claim
+      UNION ALL
+      SELECT name, 0, 0, 0, NULL, paused_by, paused_at FROM pawl.paused
+      WHERE kind = 'lane') w
 GROUP BY w.lane ORDER BY w.lane;
 
 -- --- definitions ---
@@ -306,7 +313,8 @@ FROM pawl.job_definition ORDER BY name;
 -- name: queue_jobs () -> (job text, definition text, version bigint, withdrawn bigint,
 -- queued bigint, running bigint, active_id bigint, last_request_id bigint,
 -- instance_id bigint, execution_id bigint, state text, started_at bigint,
--- ended_at bigint, last_updated bigint, step_updated bigint)
+-- ended_at bigint, last_updated bigint, step_updated bigint, paused_by text,
+-- paused_at bigint)
 -- The last execution is the newest one of the newest instance, whatever its number.
 SELECT d.name AS job, d.definition, d.version,
     CASE WHEN d.withdrawn_at IS NULL THEN 0 ELSE 1 END AS withdrawn,
@@ -315,8 +323,10 @@ SELECT d.name AS job, d.definition, d.version,
     e.instance_id, e.id AS execution_id, e.state, e.started_at, e.ended_at,
     e.last_updated,
     (SELECT max(s.last_updated) FROM pawl.step_execution s WHERE s.execution_id = e.id)
-        AS step_updated
+        AS step_updated,
+    h.paused_by, h.paused_at
 FROM pawl.job_definition d
+LEFT JOIN pawl.paused h ON h.kind = 'job' AND h.name = d.name
 LEFT JOIN (SELECT w.job, CAST(sum(w.n) AS bigint) AS queued
            FROM (SELECT job, last_id - first_id + 1 AS n FROM pawl.later
                  UNION ALL SELECT job, last_id - first_id + 1 FROM pawl.ready) w

@@ -31,6 +31,8 @@ RETURNING value AS token, pawl_now() AS now;
 SELECT first_id, last_id, job, lane, priority, seq, ready_since, expires_at
 FROM pawl.ready
 WHERE lane = $1 AND job IN (SELECT value FROM json_each($2))
+  AND job NOT IN (SELECT p.name FROM pawl.paused p WHERE p.kind = 'job')
+  AND NOT EXISTS (SELECT 1 FROM pawl.paused h WHERE h.kind = 'lane' AND h.name = $1)
   AND (expires_at IS NULL OR expires_at > pawl_now())
 ORDER BY priority DESC, seq LIMIT $3;
 
@@ -39,6 +41,9 @@ ORDER BY priority DESC, seq LIMIT $3;
 UPDATE pawl.ready SET lane = $1 WHERE first_id IN (
     SELECT first_id FROM pawl.ready
     WHERE lane = $2 AND job IN (SELECT value FROM json_each($3))
+      AND job NOT IN (SELECT p.name FROM pawl.paused p WHERE p.kind = 'job')
+      AND NOT EXISTS (SELECT 1 FROM pawl.paused h
+                      WHERE h.kind = 'lane' AND h.name IN ($1, $2))
       AND ready_since < pawl_now() - $4
       AND (expires_at IS NULL OR expires_at > pawl_now())
     ORDER BY priority DESC, seq LIMIT $5);

@@ -1,10 +1,13 @@
 -- Why a request is not running yet: stored facts only.
 
 -- name: why_ahead (id bigint) -> (ahead bigint)
--- Requests of its lane that are claimed before it; no row unless it is ready.
+-- Requests of its lane that are claimed before it, so none of a paused job; no row
+-- unless it is ready.
 SELECT coalesce((SELECT CAST(sum(o.last_id - o.first_id + 1) AS bigint)
                  FROM pawl.ready o
-                 WHERE o.lane = y.lane AND (o.priority > y.priority
+                 WHERE o.lane = y.lane
+                   AND o.job NOT IN (SELECT p.name FROM pawl.paused p WHERE p.kind = 'job')
+                   AND (o.priority > y.priority
                      OR (o.priority = y.priority AND o.seq < y.seq))), 0)
     + $1 - y.first_id AS ahead
 FROM pawl.ready y

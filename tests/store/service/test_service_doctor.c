@@ -199,6 +199,10 @@ test_each_thing_out_of_order_has_its_line(struct harness *h)
     submit_one(h, "task");
     harness_sql(h, "UPDATE pawl.ready SET lane = 'nowhere'");
     harness_sql(h, "UPDATE pawl.worker SET beat_at = 1");
+    harness_sql(h,
+                "INSERT INTO pawl.paused (kind, name, paused_by, paused_at) VALUES "
+                "('lane', 'large', 'ann', %lld)",
+                (long long)HARNESS_NOW);
     clock_set_wall(&house.clock, HARNESS_NOW + 31 * US_PER_S);
     examine(&house);
     assert_line(&house, DOCTOR_WARNING, "keys", "SOME_KEY");
@@ -207,6 +211,8 @@ test_each_thing_out_of_order_has_its_line(struct harness *h)
     assert_line(&house, DOCTOR_WARNING, "workers", "0 live, 1 dead");
     assert_line(&house, DOCTOR_WARNING, "lanes", "job task goes to lane large");
     assert_line(&house, DOCTOR_ERROR, "lanes", "1 requests wait in lane nowhere");
+    assert_line(&house, DOCTOR_WARNING, "paused",
+                "lane large is paused by ann since 2026-11-01T00:00:00");
     assert_line(&house, DOCTOR_WARNING, "disk", "/nonexistent/results");
     if (h->kind != HARNESS_SQLITE)
         assert_line(&house, DOCTOR_ERROR, "clock", "31000 ms off");

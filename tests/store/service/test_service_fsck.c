@@ -240,6 +240,15 @@ static const struct damage damages[] = {
      3},
     {"dead-claim", "DELETE FROM pawl.worker", 2},
     {"dead-claim", "UPDATE pawl.worker SET beat_at = beat_at - 61000000", 2},
+    {"paused-start",
+     "INSERT INTO pawl.paused (kind, name, paused_by, paused_at) SELECT 'job', job, "
+     "'op', "
+     "claimed_at - 60000001 FROM pawl.claim WHERE first_id = 2",
+     2},
+    {"paused-start",
+     "INSERT INTO pawl.paused (kind, name, paused_by, paused_at) SELECT 'lane', lane, "
+     "'op', claimed_at - 60000001 FROM pawl.claim WHERE first_id = 2",
+     2},
     {"token-twice",
      "DELETE FROM pawl.ready WHERE first_id = 3;"
      "INSERT INTO pawl.claim SELECT 3, 3, job, lane, 'w2', token, nonce, claimed_at "
@@ -324,7 +333,7 @@ test_each_planted_damage_is_found_by_its_own_rule(struct harness *h)
     static const char *const tables[] = {
         "later",     "ready",    "claim",         "outcome",     "worker",
         "active",    "flag",     "progress",      "idempotency", "step_execution",
-        "execution", "instance", "schedule_slot", "wait"};
+        "execution", "instance", "schedule_slot", "wait",        "paused"};
     struct bench b;
 
     set_up(&b, h);

@@ -5,6 +5,7 @@
 #include "config/config.h"
 #include "liveness/worker_row.h"
 #include "queue/definition.h"
+#include "queue/pause.h"
 #include "service/catalog.h"
 #include "service/service.h"
 
@@ -135,6 +136,40 @@ test_a_full_lane_names_its_holders_and_the_place_in_line(struct harness *h)
 }
 
 static void
+test_a_paused_request_names_who_paused_since_when_and_the_remedy(struct harness *h)
+{
+    scoped(json_drop) json_t *reasons = NULL;
+    struct err err = {0};
+    int64_t first, other;
+
+    define_task(h);
+    worker_up(h, "w1", "{\"normal\":2}", "[\"task\",\"other\"]", "[\"DART_API_KEY\"]");
+    first = submit_one(h, "task");
+    other = submit_one(h, "other");
+    assert_why(h, other, "IN_LINE");
+    assert_ok(queue_pause(h->store, PAUSE_JOB, "task", "ann", &err), &err);
+    assert_ok(queue_pause(h->store, PAUSE_LANE, "normal", "bob", &err), &err);
+    reasons = why(h, first);
+    assert_string_equal(code_at(reasons, 0), "PAUSED");
+    assert_string_equal(code_at(reasons, 1), "PAUSED");
+    assert_string_equal(
+        json_string_value(json_object_get(json_array_get(reasons, 0), "text")),
+        "The job task is paused by ann since 2026-11-01T00:00:00Z; `pawl resume job "
+        "task` lets it go on.");
+    assert_string_equal(
+        json_string_value(json_object_get(json_array_get(reasons, 1), "lane")),
+        "normal");
+    assert_string_equal(
+        json_string_value(json_object_get(json_array_get(reasons, 1), "pausedBy")),
+        "bob");
+    /* What is paused is before nobody. */
+    assert_ok(queue_resume(h->store, PAUSE_LANE, "normal", "bob", &err), &err);
+    json_decref(reasons);
+    reasons = why(h, other);
+    assert_int_equal(json_array_size(reasons), 0);
+}
+
+static void
 test_the_place_in_line_counts_inside_a_span_and_before_it(struct harness *h)
 {
     int64_t first = submit_span(h, "task", 5);
@@ -179,6 +214,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         store_test(test_a_ready_request_names_what_no_live_worker_has),
+        store_test(test_a_paused_request_names_who_paused_since_when_and_the_remedy),
         store_test(test_a_full_lane_names_its_holders_and_the_place_in_line),
         store_test(test_the_place_in_line_counts_inside_a_span_and_before_it),
         store_test(test_waiting_running_and_final_requests_tell_their_own),
