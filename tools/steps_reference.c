@@ -49,9 +49,16 @@ static void
 print_options(const struct io_option *options, size_t count)
 {
     static const char *const types[] = {
-        [IO_OPTION_TEXT] = "text",          [IO_OPTION_CHAR] = "one character",
-        [IO_OPTION_BOOL] = "true or false", [IO_OPTION_WORD] = "word",
-        [IO_OPTION_LIST] = "list",          [IO_OPTION_TYPES] = "map: column to type",
+        [IO_OPTION_TEXT] = "text",
+        [IO_OPTION_CHAR] = "one character",
+        [IO_OPTION_BOOL] = "true or false",
+        [IO_OPTION_WORD] = "word",
+        [IO_OPTION_CHARSET] = "name of an encoding",
+        [IO_OPTION_NUMBER] = "whole number",
+        [IO_OPTION_TEXTS] = "map: name to text",
+        [IO_OPTION_MAP] = "map",
+        [IO_OPTION_LIST] = "list",
+        [IO_OPTION_TYPES] = "map: column to type",
     };
 
     puts("\n| key | value | meaning |\n|---|---|---|");

@@ -25,12 +25,20 @@ static const struct io_option read_sql_options[] = {
     {"restart", IO_OPTION_WORD, false, "position requery", "how it goes on after a stop"},
 };
 
+/* What readers of files have in common. */
+#define RESTART_OPTION \
+    {"restart", IO_OPTION_WORD, false, "position beginning", \
+     "after a stop: go on where it was (default), or read all again, as a file that " \
+     "comes in another order each time needs it"}
+
 static const struct io_option read_csv_options[] = {
     {"csv", IO_OPTION_TEXT, true, NULL, "path of the file; {name} from the parameters"},
     {"columns", IO_OPTION_TYPES, false, NULL, "types of columns, or names when there is no head line"},
     {"delimiter", IO_OPTION_CHAR, false, NULL, "default ,"},
     {"header", IO_OPTION_BOOL, false, NULL, "is there a head line? default true"},
     {"empty", IO_OPTION_WORD, false, "null text", "what a field with nothing in it is; default null"},
+    {"encoding", IO_OPTION_CHARSET, false, NULL, "default utf-8; MS949 and UHC are cp949"},
+    RESTART_OPTION,
 };
 
 /* Keys that all file writers have stand first in each. */

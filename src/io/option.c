@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/strs.h"
+#include "io/charset.h"
 #include "io/row.h"
 
 #include <string.h>
@@ -93,6 +94,31 @@ char_ok(const char *text)
            !strchr("\"\r\n", text[0]);
 }
 
+static bool
+texts_ok(const json_t *value)
+{
+    const char *key;
+    json_t *text;
+
+    json_object_foreach((json_t *)(uintptr_t)value, key, text)
+    {
+        if (str_empty(key) || str_empty(json_string_value(text)))
+            return false;
+    }
+    return json_object_size(value) > 0;
+}
+
+static int
+unknown_charset(const char *where, const char *name, struct err *err)
+{
+    scoped(buf_release) struct buf list = {0};
+
+    buf_init(&list, 0);
+    charset_list(&list);
+    return err_set(err, ERR_CONFIG, "%s.%s: must be one of: %s", where, name,
+                   buf_str(&list));
+}
+
 static int
 option_check(const char *where, const struct io_option *option, const json_t *value,
              struct err *err)
@@ -123,6 +149,25 @@ option_check(const char *where, const struct io_option *option, const json_t *va
         if (json_is_array(value) && list_ok(value))
             return 0;
         return err_set(err, ERR_CONFIG, "%s.%s: must be a list of names (%s)", where,
+                       option->name, option->help);
+    case IO_OPTION_CHARSET:
+        if (charset_find(json_is_string(value) ? json_string_value(value) : ""))
+            return 0;
+        return unknown_charset(where, option->name, err);
+    case IO_OPTION_NUMBER:
+        if (json_is_integer(value) && json_integer_value(value) > 0)
+            return 0;
+        return err_set(err, ERR_CONFIG, "%s.%s: must be a whole number from 1 on",
+                       where, option->name);
+    case IO_OPTION_TEXTS:
+        if (json_is_object(value) && texts_ok(value))
+            return 0;
+        return err_set(err, ERR_CONFIG, "%s.%s: must map names to texts (%s)", where,
+                       option->name, option->help);
+    case IO_OPTION_MAP:
+        if (json_is_object(value) && json_object_size(value) > 0)
+            return 0;
+        return err_set(err, ERR_CONFIG, "%s.%s: must be a map (%s)", where,
                        option->name, option->help);
     case IO_OPTION_TYPES:
         if ((json_is_object(value) && types_ok(value)) ||

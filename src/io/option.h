@@ -18,9 +18,13 @@ enum io_option_type {
     IO_OPTION_TEXT, /* not empty */
     IO_OPTION_CHAR, /* one ASCII character, not a quote or line end; "\t" too */
     IO_OPTION_BOOL,
-    IO_OPTION_WORD,  /* one of `words` */
-    IO_OPTION_LIST,  /* of texts, not empty */
-    IO_OPTION_TYPES, /* column name → type word (text, integer, …) */
+    IO_OPTION_WORD,    /* one of `words` */
+    IO_OPTION_LIST,    /* of texts, not empty */
+    IO_OPTION_CHARSET, /* the name of an encoding, see io/charset.h */
+    IO_OPTION_NUMBER,  /* a whole number from 1 on */
+    IO_OPTION_TEXTS,   /* map from name to text, not empty */
+    IO_OPTION_MAP,     /* any map; whoever reads it checks it */
+    IO_OPTION_TYPES,   /* column name → type word (text, integer, …) */
 };
 
 struct io_option {

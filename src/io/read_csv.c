@@ -1,7 +1,11 @@
 /*
  * The head line names the columns (or `columns` does, with `header: false`);
  * `columns` as a map gives some of them types, and then each field must be one.
- * Every record has as many fields as the head, else the file is broken there.
+ * Every record has as many fields as the head, else it is a bad record.
+ *
+ * It restarts at the byte where the record after the last one begins; or, told
+ * `restart: beginning`, reads the file anew, because it may have come again in
+ * another order.
  */
 #include "io/read_csv.h"
 
@@ -11,12 +15,17 @@
 #include "base/json.h"
 #include "base/strs.h"
 #include "io/cell_text.h"
+#include "io/charset.h"
+#include "io/columns.h"
 #include "io/csv_scan.h"
+#include "io/file_mark.h"
 #include "io/io_ctx.h"
 #include "io/option.h"
 #include "io/row.h"
 #include "io/template.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +37,7 @@ struct csv_reader {
     struct column *columns;
     size_t width;
     bool empty_is_text; /* empty: text */
-    int64_t rows;       /* returned so far, from the very start */
+    int64_t rows;       /* passed so far, bad ones too, from the very start */
 };
 
 static struct csv_reader *
@@ -38,16 +47,6 @@ csv_of(struct reader *reader)
 }
 
 /* --- columns --- */
-
-static enum cell_type
-type_of_word(const char *word)
-{
-    for (int type = 0; type < CELL_TYPE_COUNT; type++) {
-        if (str_eq(cell_type_name((enum cell_type)type), word))
-            return (enum cell_type)type;
-    }
-    return CELL_TEXT;
-}
 
 static void
 columns_from_list(struct csv_reader *csv, const json_t *list)
@@ -64,8 +63,8 @@ columns_from_head(struct csv_reader *csv, struct err *err)
 {
     int r = csv_scan_next(&csv->scan, err);
 
-    if (r < 0)
-        return r;
+    if (r < 0 || r == CSV_BAD)
+        return -(int)err->code;
     if (r == CSV_END)
         return err_set(err, ERR_INVALID, "%s is empty; it needs a head line",
                        csv->scan.path);
@@ -106,17 +105,17 @@ apply_types(struct csv_reader *csv, const json_t *types, struct err *err)
             return err_set(err, ERR_INVALID,
                            "%s has no column \"%s\", which read.columns gives a type",
                            csv->scan.path, name);
-        csv->columns[i].type = type_of_word(json_string_value(word));
+        csv->columns[i].type = cell_type_of_word(json_string_value(word));
     }
     return 0;
 }
 
-/* Position {offset, line, rows}: where the record after the last one begins. */
+/* Position {offset, line, rows, mark}: where the record after the last one begins. */
 static int
 go_to(struct csv_reader *csv, const char *position, struct err *err)
 {
     scoped(json_drop) json_t *root = NULL;
-    int64_t offset = -1, line = 0;
+    int64_t offset = -1, line = 0, mark = -1;
     int r = json_parse(position, strlen(position), 4, &root, err);
 
     if (r == 0)
@@ -125,8 +124,11 @@ go_to(struct csv_reader *csv, const char *position, struct err *err)
         r = json_get_i64(root, "line", &line, err);
     if (r == 0)
         r = json_get_i64(root, "rows", &csv->rows, err);
-    if (r != 0 || offset < 0)
+    if (r != 0 || offset < 0 || json_get_i64(root, "mark", &mark, err) < 0)
         return err_set(err, ERR_INVALID, "the checkpoint is no position in a CSV file");
+    r = file_mark_check(csv->scan.fd, csv->scan.path, offset, mark, err);
+    if (r < 0)
+        return r;
     return csv_scan_seek(&csv->scan, offset, line, err);
 }
 
@@ -145,7 +147,8 @@ csv_open(struct reader *reader, const char *position, struct err *err)
     if (r < 0)
         return r;
     r = csv_scan_open(&csv->scan, buf_str(&path),
-                      io_option_char(csv->def, "delimiter", ','), err);
+                      io_option_char(csv->def, "delimiter", ','),
+                      charset_find(io_option_text(csv->def, "encoding", "utf-8")), err);
     if (r < 0)
         return r;
     if (json_is_false(header) && !json_is_array(columns))
@@ -164,7 +167,9 @@ csv_open(struct reader *reader, const char *position, struct err *err)
             return r;
     }
     csv->scan.keep_blank = csv->width == 1;
-    return position ? go_to(csv, position, err) : 0;
+    if (!position || reader->restart == READER_RESTART_BEGINNING)
+        return 0;
+    return go_to(csv, position, err);
 }
 
 static const struct column *
@@ -218,11 +223,23 @@ put_record(struct csv_reader *csv, struct row_set *rows, struct err *err)
     cells = row_set_add(rows);
     for (size_t i = 0; i < csv->width; i++) {
         r = put_cell(csv, rows, &cells[i], i, err);
-        if (r < 0)
+        if (r < 0) {
+            row_set_drop_last(rows);
             return r;
+        }
     }
-    csv->rows++;
     return 0;
+}
+
+static int
+bad_record(struct csv_reader *csv, const char *error_class)
+{
+    char place[PATH_MAX + 32];
+
+    (void)snprintf(place, sizeof(place), "%s:%lld", csv->scan.path,
+                   (long long)csv->scan.record_line);
+    csv->rows++;
+    return reader_bad_record(&csv->reader, error_class, place);
 }
 
 static int
@@ -239,9 +256,12 @@ csv_read_chunk(struct reader *reader, size_t max_rows, struct row_set *rows,
             return r;
         if (r == CSV_END)
             return READER_END;
+        if (r == CSV_BAD)
+            return bad_record(csv, READER_CLASS_PARSE);
         r = put_record(csv, rows, err);
         if (r < 0)
-            return r;
+            return bad_record(csv, READER_CLASS_FORMAT);
+        csv->rows++;
     }
     return READER_MORE;
 }
@@ -250,13 +270,21 @@ static int
 csv_position(struct reader *reader, struct buf *position, struct err *err)
 {
     struct csv_reader *csv = csv_of(reader);
+    int64_t offset = csv_scan_offset(&csv->scan);
     struct json_out out;
+    uint32_t mark = 0;
+    int r = file_mark_make(csv->scan.fd, csv->scan.path, offset, &mark, err);
 
+    if (r < 0)
+        return r;
     json_out_init(&out, position);
     json_begin_object(&out);
-    json_kv_i64(&out, "offset", csv_scan_offset(&csv->scan));
-    json_kv_i64(&out, "line", csv->scan.line);
-    json_kv_i64(&out, "rows", csv->rows);
+    if (reader->restart == READER_RESTART_POSITION) {
+        json_kv_i64(&out, "offset", offset);
+        json_kv_i64(&out, "line", csv->scan.line);
+        json_kv_i64(&out, "rows", csv->rows);
+        json_kv_i64(&out, "mark", mark);
+    }
     json_end_object(&out);
     return 0;
 }
@@ -287,7 +315,7 @@ read_csv_new(struct io_ctx *io, const json_t *def, struct reader **ret_reader,
 
     csv->reader.ops = &csv_ops;
     csv->reader.io = io;
-    csv->reader.restart = READER_RESTART_POSITION;
+    csv->reader.restart = reader_restart_of(def);
     csv->def = def;
     csv->empty_is_text = str_eq(io_option_text(def, "empty", "null"), "text");
     csv_scan_init(&csv->scan);

@@ -6,6 +6,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/strs.h"
+#include "io/option.h"
 
 int
 reader_open(struct reader *reader, const char *position, struct err *err)
@@ -38,6 +39,14 @@ reader_position(struct reader *reader, struct buf *position, struct err *err)
                        "the reader's position has %zu bytes; a checkpoint holds %d",
                        position->len, READER_POSITION_MAX_BYTES);
     return buf_check(position, "the reader's position", err);
+}
+
+enum reader_restart
+reader_restart_of(const json_t *def)
+{
+    return str_eq(io_option_text(def, "restart", NULL), "beginning")
+               ? READER_RESTART_BEGINNING
+               : READER_RESTART_POSITION;
 }
 
 int

@@ -25,6 +25,9 @@ enum reader_restart {
     READER_RESTART_POSITION, /* fixed input: skip to where it was */
     READER_RESTART_REQUERY,  /* its predicate leaves handled rows out: no position */
     READER_RESTART_KEY,      /* keyset: go on behind the last key */
+    /* A file that may come in another order (A38): all of it again, no position. The
+     * writer must bear rows that it has had: an upsert, or statements that do. */
+    READER_RESTART_BEGINNING,
 };
 
 enum reader_outcome {
@@ -82,6 +85,8 @@ int reader_read_chunk(struct reader *reader, size_t max_rows, struct row_set *ro
                       struct err *err) must_check;
 int reader_position(struct reader *reader, struct buf *position,
                     struct err *err) must_check;
+/* For readers with the option `restart: position beginning`. */
+enum reader_restart reader_restart_of(const json_t *def);
 /* For readers: note the record that err is about. Returns READER_BAD. */
 int reader_bad_record(struct reader *reader, const char *error_class,
                       const char *place);
