@@ -53,6 +53,11 @@ static const struct option_row rows[] = {
                      false},
     [OPTION_CONNECT] = {"connect", 0, NULL, "also open each database once", false},
     [OPTION_REPAIR] = {"repair", 0, NULL, "carry out the repairs that are safe", false},
+    [OPTION_PRINT_ROLES] =
+        {"print-roles", 0, NULL,
+         "print the SQL that makes the roles of PostgreSQL and their rights, for psql; "
+         "change nothing",
+         false},
     [OPTION_MARKDOWN] = {"markdown", 0, NULL, "print the reference of all verbs",
                          false},
 };

@@ -54,7 +54,10 @@ static const struct verb table[] = {
      "any more (keys, flags and progress of requests that are over, parts without a claim)\n"
      "and records it in the audit. Stop the owner of an SQLite store first; on PostgreSQL it\n"
      "may run beside the workers, and --repair is for the owner of the schema."},
-    {"migrate", "", 0, 0, "Bring the schema of the store up to date", NEED_CONFIG, BIT(CONFIG) | BIT(JSON), verb_migrate, NULL},
+    {"migrate", "", 0, 0, "Bring the schema of the store up to date", NEED_CONFIG, BIT(CONFIG) | BIT(JSON) | BIT(PRINT_ROLES), verb_migrate,
+     "On PostgreSQL it also makes the roles of docs/postgresql.md and their rights, if the\n"
+     "role of the URL may. Else let an administrator do it, once:\n\n"
+     "    pawl migrate --print-roles | psql DATABASE"},
     {"help", "[VERB]", 0, 1, "Print this, or the help of a verb", NEED_NOTHING, BIT(MARKDOWN), verb_help, NULL},
     {"version", "", 0, 0, "Print the version", NEED_NOTHING, BIT(JSON), verb_version, NULL},
 };

@@ -7,7 +7,6 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/strs.h"
 #include "queue/read.h"
 #include "store/store.h"
 
@@ -22,7 +21,6 @@ enum {
     COL_LATER_REASON,
     COL_WORKER,
     COL_TOKEN,
-    COL_NONCE,
     COL_CLAIMED_AT,
     COL_FINISHED_AT,
     COL_DETAIL,
@@ -99,9 +97,6 @@ read_details(const struct db_rows *rows, struct arena *arena, struct request *re
     request->ready_since_us = db_i64(rows, COL_READY_SINCE);
     request->worker = queue_read_text(rows, COL_WORKER, arena);
     request->token.number = db_i64(rows, COL_TOKEN);
-    if (!db_is_null(rows, COL_NONCE))
-        str_copy(request->token.nonce, sizeof(request->token.nonce),
-                 db_text(rows, COL_NONCE));
     request->claimed_at_us = db_i64(rows, COL_CLAIMED_AT);
     request->finished_at_us = db_i64(rows, COL_FINISHED_AT);
     request->detail = queue_read_text(rows, COL_DETAIL, arena);

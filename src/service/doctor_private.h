@@ -22,4 +22,8 @@ void doctor_say(struct doctor *doctor, enum doctor_level level, const char *name
 /* All that is seen through doctor->db. */
 void doctor_look_at_store(struct doctor *doctor);
 
+/* PostgreSQL: have the roles that worker and api connect as what they need, and more?
+ */
+void doctor_look_at_rights(struct doctor *doctor);
+
 #endif

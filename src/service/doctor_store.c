@@ -106,25 +106,6 @@ look_at_settings(struct doctor *doctor)
 }
 
 static void
-look_at_rights(struct doctor *doctor)
-{
-    scoped(db_rows_end) struct db_rows rows = {0};
-    bool super;
-    bool owner;
-
-    if (!first_row(doctor, STMT_DOCTOR_RIGHTS, "privileges", &rows))
-        return;
-    super = db_i64(&rows, 1) != 0;
-    owner = db_i64(&rows, 2) != 0;
-    doctor_say(doctor, super || owner ? DOCTOR_WARNING : DOCTOR_OK, "privileges",
-               "give the processes a role of their own that owns nothing",
-               "connected as %s%s", db_text(&rows, 0),
-               super   ? ", a superuser"
-               : owner ? ", the owner of the schema"
-                       : "");
-}
-
-static void
 look_at_sessions(struct doctor *doctor)
 {
     scoped(db_rows_end) struct db_rows rows = {0};
@@ -401,7 +382,7 @@ doctor_look_at_store(struct doctor *doctor)
         look_at_sqlite(doctor);
     } else {
         look_at_settings(doctor);
-        look_at_rights(doctor);
+        doctor_look_at_rights(doctor);
         look_at_sessions(doctor);
         look_at_oldest(doctor);
         look_at_listen(doctor);

@@ -139,11 +139,8 @@ WHERE first_id = (SELECT c.first_id FROM pawl.claim c WHERE c.first_id <= $1
 FOR UPDATE;
 
 -- name: queue_running_hold (id bigint) -> (first_id bigint)
-SELECT first_id FROM pawl.claim
-WHERE first_id = (SELECT c.first_id FROM pawl.claim c WHERE c.first_id <= $1
-                  ORDER BY c.first_id DESC LIMIT 1)
-  AND last_id >= $1
-FOR KEY SHARE;
+-- By a function: locking a row takes the right to change it, which an api has not.
+SELECT hold_running AS first_id FROM pawl.hold_running($1);
 
 -- name: queue_finish_take (ids bigint[], tokens bigint[], nonces text[])
 -- -> (first_id bigint, last_id bigint, job text, lane text, worker text, token bigint,
@@ -236,7 +233,7 @@ RETURNING first_id, last_id, pawl_now() AS now;
 -- not_before bigint, expires_at bigint, retry_of bigint, first_try bigint,
 -- attempt bigint, restart_of bigint, restart bigint, max_calls bigint, next text,
 -- created_at bigint, outcome text, claim_first bigint, ready_since bigint,
--- later_reason text, worker text, token bigint, nonce text, claimed_at bigint,
+-- later_reason text, worker text, token bigint, claimed_at bigint,
 -- finished_at bigint, detail text, execution_id bigint, cancel bigint, stop bigint,
 -- progress_at bigint, done bigint, total bigint, message text, result_path text,
 -- result_name text, result_type text, result_bytes bigint, result_rows bigint,
@@ -245,7 +242,7 @@ SELECT r.id, r.job, r.given, r.requester, r.source, r.lane, r.priority, r.estima
     r.not_before, r.expires_at, r.retry_of, r.first_try, r.attempt, r.restart_of,
     r.restart, r.max_calls, r.next, r.created_at,
     o.outcome, c.first_id AS claim_first, y.ready_since, l.reason AS later_reason,
-    coalesce(o.worker, c.worker) AS worker, coalesce(o.token, c.token) AS token, c.nonce,
+    coalesce(o.worker, c.worker) AS worker, coalesce(o.token, c.token) AS token,
     coalesce(o.claimed_at, c.claimed_at) AS claimed_at, o.finished_at, o.detail,
     coalesce(o.execution_id, (SELECT max(e.id) FROM pawl.execution e
                               WHERE e.request_id = r.id)) AS execution_id,
@@ -255,7 +252,8 @@ SELECT r.id, r.job, r.given, r.requester, r.source, r.lane, r.priority, r.estima
 FROM pawl.request r
 LEFT JOIN pawl.outcome o ON o.id = r.id
 LEFT JOIN LATERAL (
-    SELECT * FROM (SELECT * FROM pawl.claim WHERE first_id <= r.id
+    SELECT * FROM (SELECT first_id, last_id, worker, token, claimed_at
+                   FROM pawl.claim WHERE first_id <= r.id
                    ORDER BY first_id DESC LIMIT 1) s WHERE s.last_id >= r.id) c ON true
 LEFT JOIN LATERAL (
     SELECT * FROM (SELECT * FROM pawl.ready WHERE first_id <= r.id

@@ -8,6 +8,7 @@
 #include "base/embed.h"
 #include "base/err.h"
 #include "base/rand.h"
+#include "store/roles.h"
 #include "store/store.h"
 
 #include <stdlib.h>
@@ -105,44 +106,83 @@ make_identity(struct db *db, struct err *err)
     return db_run(db, store_sql(db, STMT_STORE_IDENTITY_MAKE), err, p_text(id));
 }
 
+/* Row of a statement that has one number. */
+static int
+ask_number(struct db *db, enum stmt stmt, int64_t *ret, struct err *err)
+{
+    *ret = 0;
+    return db_query_i64(db, store_sql(db, stmt), NULL, 0, ret, err);
+}
+
+/* PostgreSQL: one migrates at a time, as the role that is to own what is made. ret_may:
+ * it is empty or ours; who owns nothing has nothing to do here. */
+static int
+enter(struct db *db, bool *ret_may, struct err *err)
+{
+    scoped(db_rows_end) struct db_rows rows = {0};
+    int64_t may = 1;
+    int r = 0;
+
+    if (db_kind(db) == DB_PG) {
+        r = db_run(db, store_sql(db, STMT_STORE_MIGRATION_LOCK), err);
+        if (r == 0)
+            r = db_ask(db, store_sql(db, STMT_STORE_ACT_AS_OWNER), &rows, err);
+        if (r == 0)
+            r = db_next(&rows, err);
+        db_rows_end(&rows);
+        if (r >= 0)
+            r = ask_number(db, STMT_STORE_MAY_MIGRATE, &may, err);
+    }
+    *ret_may = may != 0;
+    return r < 0 ? r : 0;
+}
+
+static int
+apply_missing(struct db *db, int before, struct err *err)
+{
+    struct schema schema = schema_of(db);
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < schema.count; i++)
+        if (file_number(&schema.files[i]) > before)
+            r = apply(db, &schema.files[i], err);
+    if (r == 0)
+        r = make_identity(db, err);
+    if (r < 0 || db_kind(db) != DB_PG)
+        return r;
+    r = db_run(db, store_sql(db, STMT_STORE_OPEN_RANGES), err);
+    if (r == 0 && before < migrate_newest(db))
+        r = roles_grant_in(db, err);
+    return r;
+}
+
 int
 migrate_up(struct db *db, struct migrate_report *ret, struct err *err)
 {
     scoped(db_tx_end) struct db_tx tx = {0};
-    struct schema schema = schema_of(db);
     int newest = migrate_newest(db);
     int before;
+    bool may;
     int r;
 
     r = db_begin(db, DB_WRITE, &tx, err);
-    if (r < 0)
-        return r;
-    if (db_kind(db) == DB_PG) {
-        r = db_run(db, store_sql(db, STMT_STORE_MIGRATION_LOCK), err);
-        if (r < 0)
-            return r;
-    }
-    r = applied(db, &before, err);
+    if (r == 0)
+        r = enter(db, &may, err);
+    if (r == 0)
+        r = applied(db, &before, err);
     if (r < 0)
         return r;
     if (before > newest)
         return refuse_newer(before, newest, err);
-    for (size_t i = 0; i < schema.count; i++) {
-        if (file_number(&schema.files[i]) <= before)
-            continue;
-        r = apply(db, &schema.files[i], err);
-        if (r < 0)
-            return r;
-    }
-    r = make_identity(db, err);
-    if (r < 0)
-        return r;
-    if (db_kind(db) == DB_PG) {
-        r = db_run(db, store_sql(db, STMT_STORE_OPEN_RANGES), err);
-        if (r < 0)
-            return r;
-    }
-    r = db_commit(&tx, err);
+    if (!may && before < newest)
+        return err_set(err, ERR_SCHEMA,
+                       "the store has schema %d, this pawl needs %d, and the role of "
+                       "the URL does not own it: run `pawl migrate` as a member of the "
+                       "owner (PAWL_STORE=postgresql://… pawl migrate)",
+                       before, newest);
+    r = may ? apply_missing(db, before, err) : 0;
+    if (r == 0)
+        r = db_commit(&tx, err);
     if (r < 0)
         return r;
     *ret = (struct migrate_report){.before = before, .now = newest};

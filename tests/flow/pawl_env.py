@@ -209,14 +209,16 @@ class Site:
     """
     kind "sqlite": an SQLite store, `shop` is an SQLite file; runs as `pawl serve`.
     kind "pg":     a PostgreSQL store, `shop` is the same database by another connection;
-                   runs as api and worker.
+                   runs as api and worker; with `roles` these are pawl_api and
+                   pawl_worker, which have no more rights than they need.
     Both have `pg`, a database on PostgreSQL with nothing in it, whatever the store is.
     Databases stay until the cluster goes: to drop one costs a checkpoint.
     """
 
-    def __init__(self, kind, cluster, jobs, settings="", databases=None):
+    def __init__(self, kind, cluster, jobs, settings="", databases=None, roles=False):
         self.kind = kind
         self.cluster = cluster
+        self.roles = roles
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"pawl-flow-{kind}-"))
         self.servers = []
         self.left_running = False  # a test that means it sets this
@@ -240,7 +242,7 @@ class Site:
 
     def configure(self, jobs, settings="", path="pawl.yaml"):
         """Write the configuration. `settings` and `jobs` are YAML."""
-        lines = [f"store: {{url: '{self.store_url}'}}", "results: ./results",
+        lines = [f"store: {{{self._store_urls()}}}", "results: ./results",
                  "state: ./state", "api: {listen: '127.0.0.1:0'}"]
         given = set(re.findall(r"^(\w+):", settings, re.M))
         lines = [line for line in lines if line.split(":")[0] not in given]
@@ -248,6 +250,16 @@ class Site:
         lines += [f"  {name}: '{url}'" for name, url in self.databases.items()]
         text = "\n".join(lines) + "\n" + settings + "\njobs:\n" + jobs
         (self.folder / path).write_text(text, encoding="utf-8")
+
+    def url_of(self, role):
+        """The store by another role."""
+        return self.store_url.replace("//postgres@", f"//{role}@")
+
+    def _store_urls(self):
+        if not self.roles:
+            return f"url: '{self.store_url}'"
+        return (f"api: '{self.url_of('pawl_api')}', worker: '{self.url_of('pawl_worker')}', "
+                f"listen: '{self.url_of('pawl_reader')}'")
 
     # --- processes ---
 
@@ -271,10 +283,14 @@ class Site:
         if self.kind == "sqlite":
             self.start("serve")
         else:
-            self.pawl("migrate")
+            self.migrate()
             self.start("api")
             self.start_worker("worker")
         return self
+
+    def migrate(self, *words):
+        """As the administrator of the database."""
+        return self.pawl("migrate", *words, PAWL_STORE=self.store_url)
 
     @property
     def worker(self):

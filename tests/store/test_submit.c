@@ -508,7 +508,7 @@ test_its_commit_wakes_workers(struct harness *h)
     h->store = NULL;
 }
 
-/* A user who may use the schema can submit, and do nothing else to it. */
+/* A user who may use the schema and the two can submit, and do nothing else to it. */
 static void
 test_a_user_without_rights_on_the_tables_can_submit(struct harness *h)
 {
@@ -516,6 +516,8 @@ test_a_user_without_rights_on_the_tables_can_submit(struct harness *h)
     harness_sql(h, "DO $$ BEGIN CREATE ROLE pawl_test_user; EXCEPTION WHEN"
                    " duplicate_object OR unique_violation THEN NULL; END $$;"
                    "GRANT USAGE ON SCHEMA pawl TO pawl_test_user;"
+                   "GRANT EXECUTE ON FUNCTION pawl.submit, pawl.try_submit"
+                   " TO pawl_test_user;"
                    "SET SESSION AUTHORIZATION pawl_test_user");
     assert_true(harness_i64(h, "SELECT pawl.submit('export')") > 0);
     assert_refused(h, "SELECT * FROM pawl.request", "42501", "request");
