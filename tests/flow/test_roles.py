@@ -157,13 +157,18 @@ def test_doctor_has_nothing_to_say_of_these_roles(site):
     lines = [c for c in report["lines"] if "is connected as" in c["text"]]
     assert len(lines) == 2 and all(c["level"] == "ok" for c in lines), report
 
-    site.store_do("REVOKE DELETE ON pawl.worker FROM pawl_worker")
-    report = json.loads(site.pawl("doctor", "--json", code=1).stdout)
-    assert any("delete on worker" in c["text"] and c["level"] == "error"
-               for c in report["lines"]), report
+    # A table of a newer schema, and a worker that is only a reader.
+    site.store_do("REVOKE ALL ON pawl.budget FROM pawl_worker")
+    report = json.loads(site.pawl("doctor", "--json").stdout)
+    assert any("pawl_worker has no right on: budget" in c["text"] for c in report["lines"])
     said = json.loads(site.migrate("--json").stdout)
     assert said["roles"] == {"made": 0, "missing": 0, "granted": True}
-    site.pawl("doctor")
+    (site.folder / "reader.yaml").write_text(
+        f"store: {{worker: '{site.url_of('pawl_reader')}'}}\nresults: ./results\n")
+    report = json.loads(site.pawl("doctor", "-c", "reader.yaml", "--json", code=1).stdout)
+    text = "pawl_reader lacks what pawl_worker has: "
+    assert any(text in c["text"] and "delete on worker" in c["text"]
+               and c["level"] == "error" for c in report["lines"]), report
 
 
 def test_a_step_into_the_store_needs_a_grant_on_its_tables(site):

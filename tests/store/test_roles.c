@@ -133,7 +133,9 @@ explain(struct db *db, const struct db_sql *sql)
     return plan;
 }
 
-/* Beyond reading, what an api must not run. A worker may run all but the last two. */
+/* Beyond reading: what only one of the two may run, and what neither may. */
+static const enum stmt of_the_api[] = {STMT_PAUSE_PUT, STMT_PAUSE_DROP,
+                                       STMT_PAUSE_SETTLE};
 static const enum stmt of_the_worker[] = {
     STMT_QUEUE_CLAIM,
     STMT_QUEUE_CLAIM_PUT,
@@ -163,6 +165,10 @@ static const enum stmt of_the_worker[] = {
     STMT_BATCH_STEP_CHECKPOINT,
     STMT_BATCH_STEP_STATE_LOCK,
     STMT_STORE_OPEN_RANGES,
+    STMT_BATCH_STEP_PLACE,
+    STMT_BUDGET_TAKE,
+    STMT_BUDGET_CLOSE,
+    STMT_BUDGET_REQUEST_TAKE,
 };
 static const enum stmt of_the_owner[] = {STMT_STORE_IDENTITY_MAKE,
                                          STMT_STORE_MIGRATION_DONE};
@@ -197,6 +203,8 @@ may_run(enum stmt stmt, const struct db_sql *sql)
 
     if (is_among(stmt, of_the_owner, array_len(of_the_owner)))
         return 0;
+    if (is_among(stmt, of_the_api, array_len(of_the_api)))
+        return API;
     who |= worker ? WORKER : WORKER | API;
     /* Keys of clients are no matter for readers. */
     if (!writes(sql) && !worker && stmt != STMT_QUEUE_IDEM_GET &&
