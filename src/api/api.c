@@ -98,24 +98,13 @@ on_head(void *arg, struct http_request *req)
 static int
 listen_tcp(struct api *api, struct err *err)
 {
-    const char *listen = api->options.config->api.listen;
-    const char *colon = strrchr(listen, ':');
-    char host[256];
-    int64_t port = 0;
-    size_t len;
-    int r;
+    char host[HTTP_HOST_SIZE];
+    int port = 0;
+    int r = http_server_parse_listen(api->options.config->api.listen, host, &port, err);
 
-    if (!colon)
-        return err_set(err, ERR_CONFIG, "api.listen must be HOST:PORT, not %s", listen);
-    r = parse_i64("the port of api.listen", colon + 1, 0, 65535, &port, err);
     if (r < 0)
         return r;
-    len = (size_t)(colon - listen);
-    if (listen[0] == '[' && len > 2 && listen[len - 1] == ']')
-        snprintf(host, sizeof(host), "%.*s", (int)len - 2, listen + 1);
-    else
-        snprintf(host, sizeof(host), "%.*s", (int)len, listen);
-    return http_server_listen_tcp(api->server, host, (int)port, &api->port, err);
+    return http_server_listen_tcp(api->server, host, port, &api->port, err);
 }
 
 static int

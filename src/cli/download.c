@@ -16,6 +16,7 @@
 #include <libgen.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define PATH_MAX_BYTES 4096
 
@@ -66,6 +67,28 @@ choose_path(struct cli *cli, const json_t *result, const char *output,
                        "the result's name cannot be a file name here; give --output a "
                        "file instead of a folder");
     *ret_path = arena_printf(&cli->arena, "%s/%s", output, name);
+    return 0;
+}
+
+int
+follow_check_output(struct cli *cli, struct err *err)
+{
+    const char *output = cli->options.value[OPTION_OUTPUT];
+    const char *folder;
+
+    if (!output)
+        return 0;
+    if (str_empty(output))
+        return err_set(err, ERR_USAGE, "--output needs the name of a file or folder");
+    folder = is_folder(output) ? output : dirname(arena_strdup(&cli->arena, output));
+    if (!is_folder(folder))
+        return err_set(err, ERR_USAGE,
+                       "--output %s: there is no folder %s; make it first", output,
+                       folder);
+    if (access(folder, W_OK) < 0)
+        return err_set(err, ERR_USAGE,
+                       "--output %s: nothing can be written into the folder %s", output,
+                       folder);
     return 0;
 }
 

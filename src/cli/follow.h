@@ -37,6 +37,9 @@ int follow_download(struct cli *cli, struct interrupt *interrupt, const json_t *
                     const char *output, const char **ret_path,
                     struct err *err) must_check;
 
+/* Before anything is asked for: can --output, if given, be written there? */
+int follow_check_output(struct cli *cli, struct err *err) must_check;
+
 /*
  * All of it for one request: follow, download if --output was given, print the
  * end. tries: after a failure that is tried again, the same for the next try.

@@ -47,8 +47,10 @@ static const struct option_row rows[] = {
     [OPTION_STATUS] = {"status", 0, "STATUS",
                        "only those QUEUED, RUNNING, DONE or FAILED", false},
     [OPTION_LIMIT] = {"limit", 0, "N", "at most so many (1 to 200, default 50)", false},
-    [OPTION_AFTER] = {"after", 0, "ID",
-                      "only those older than this request: the next page", false},
+    [OPTION_AFTER] = {"after", 0, "ID[,ID]",
+                      "submit: run when these requests are COMPLETED; requests: only "
+                      "those older than this one, the next page",
+                      false},
     [OPTION_NEXT] = {"next", 0, "N", "print the next N times of each (1 to 100)",
                      false},
     [OPTION_CONNECT] = {"connect", 0, NULL, "also open each database once", false},

@@ -12,6 +12,7 @@
 #include "queue/params.h"
 #include "queue/submit.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define PARAMS_BYTES_MAX ((size_t)1 << 20)
@@ -125,6 +126,32 @@ set_text(json_t *body, const char *key, const char *value)
         json_object_set_new(body, key, json_string(value));
 }
 
+/* "17,18" */
+static int
+add_after(json_t *body, const char *text, struct err *err)
+{
+    json_t *ids = json_array();
+
+    json_object_set_new(body, "after", ids);
+    for (;;) {
+        size_t len = strcspn(text, ",");
+        char id[24];
+        struct err note = {0};
+        int64_t number = 0;
+
+        snprintf(id, sizeof(id), "%.*s", (int)(len < sizeof(id) ? len : sizeof(id)),
+                 text);
+        if (parse_i64("--after", id, 1, INT64_MAX, &number, &note) < 0)
+            return err_set(err, ERR_USAGE,
+                           "--after %s: write numbers of requests, such as 17,18",
+                           text);
+        json_array_append_new(ids, json_integer(number));
+        if (!text[len])
+            return 0;
+        text += len + 1;
+    }
+}
+
 int
 params_body(struct cli *cli, const char *job, json_t **ret_body, struct err *err)
 {
@@ -148,6 +175,8 @@ params_body(struct cli *cli, const char *job, json_t **ret_body, struct err *err
         if (r == 0)
             json_object_set_new(body, "priority", json_integer(priority));
     }
+    if (r == 0 && options->value[OPTION_AFTER])
+        r = add_after(body, options->value[OPTION_AFTER], err);
     if (r < 0)
         return r;
     set_text(body, "requester", options->value[OPTION_REQUESTER]);

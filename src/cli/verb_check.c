@@ -7,6 +7,7 @@
 #include "cli/print.h"
 #include "config/config.h"
 #include "config/errors.h"
+#include "net/http_server.h"
 #include "run/check.h"
 #include "schedule/check.h"
 #include "store/store.h"
@@ -56,6 +57,18 @@ check_database(const struct config *config, const char *name, const char *url,
     db_close(db);
 }
 
+/* What keeps a server from starting is told here already. */
+static void
+check_listen(const struct config *config, struct config_errors *errors)
+{
+    char host[HTTP_HOST_SIZE];
+    struct err note = {0};
+    int port = 0;
+
+    if (http_server_parse_listen(config->api.listen, host, &port, &note) < 0)
+        config_errors_add(errors, config->path, 0, 0, "%s", note.text);
+}
+
 static const char *
 count_of(struct cli *cli, size_t count, const char *what)
 {
@@ -87,6 +100,7 @@ verb_check(struct cli *cli, struct err *err)
     if (config) {
         run_check(config, &errors);
         schedule_check(config, &errors);
+        check_listen(config, &errors);
     }
     if (config && option_given(&cli->options, OPTION_CONNECT))
         for (size_t i = 0; i < config->database_count; i++)

@@ -403,7 +403,9 @@ verb_run(struct cli *cli, struct err *err)
     int r;
 
     signal(SIGPIPE, SIG_IGN); /* a pager that is closed must not kill the run */
-    r = backend_local_new(&local, &cli->backend, err);
+    r = follow_check_output(cli, err);
+    if (r == 0)
+        r = backend_local_new(&local, &cli->backend, err);
     if (r < 0)
         return r;
     return backend_service(cli->backend) ? run_here(cli, err) : run_there(cli, err);

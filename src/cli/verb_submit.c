@@ -42,7 +42,9 @@ verb_submit(struct cli *cli, struct err *err)
             "no server runs on this store, so nobody would carry the request "
             "out while you wait; start `pawl serve`, or use `pawl run %s`",
             job);
-    r = params_body(cli, job, &body, err);
+    r = follow_check_output(cli, err);
+    if (r == 0)
+        r = params_body(cli, job, &body, err);
     if (r == 0)
         r = cli->backend->kind->submit(cli->backend, job, body,
                                        cli->options.value[OPTION_IDEMPOTENCY_KEY],

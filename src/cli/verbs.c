@@ -22,9 +22,10 @@ static const struct verb table[] = {
      "Where a server owns the SQLite store it is asked to run the job instead. Ctrl-C\n"
      "stops at the next chunk, a second one cancels."},
     {"submit", "JOB", 1, 1, "Ask for a run of a job", NEED_BACKEND,
-     ASKING | GIVING | BIT(WAIT) | BIT(PRIORITY) | BIT(NOT_BEFORE) | BIT(EXPIRES_AT) | BIT(REQUESTER) | BIT(IDEMPOTENCY_KEY), verb_submit,
+     ASKING | GIVING | BIT(WAIT) | BIT(PRIORITY) | BIT(NOT_BEFORE) | BIT(EXPIRES_AT) | BIT(AFTER) | BIT(REQUESTER) | BIT(IDEMPOTENCY_KEY), verb_submit,
      "    pawl submit packages-export -p format=csv --wait\n"
-     "    pawl submit packages-export -o all.xlsx --server http://127.0.0.1:8410"},
+     "    pawl submit packages-export -o all.xlsx --server http://127.0.0.1:8410\n"
+     "    pawl submit packages-report --after 17,18"},
     {"show", "ID", 1, 1, "Print all that is known of a request", NEED_BACKEND, ASKING | BIT(FOLLOW), verb_show, NULL},
     {"watch", "ID", 1, 1, "Show the progress of a request until it is final", NEED_BACKEND, ASKING | BIT(OUTPUT) | BIT(QUIET) | BIT(FOLLOW), verb_watch,
      "Exits 1 if it FAILED, 5 if it STOPPED. With --output the result is downloaded."},

@@ -127,6 +127,7 @@ config_free(struct config *config)
     if (config == NULL)
         return;
     for (i = 0; i < config->job_count; i++) {
+        json_decref(config->jobs[i].next);
         json_decref(config->jobs[i].params);
         json_decref(config->jobs[i].steps);
         json_decref(config->jobs[i].task);

@@ -125,8 +125,7 @@ struct config_job {
     struct config_retry retry;
     const char **needs_keys;
     size_t needs_key_count;
-    const char **next;
-    size_t next_count;
+    json_t *next; /* array of names and {job, params}; NULL = none */
     bool makes_result;
     json_t *params; /* object name -> rule (docs/parameters.md); {} when none */
     json_t *steps;  /* array; NULL for a task */

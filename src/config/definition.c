@@ -103,7 +103,7 @@ definition_json(const struct config_job *job)
     set(object, "priority", json_integer(job->priority));
     set(object, "retry", retry_json(&job->retry));
     set(object, "needs_keys", texts(job->needs_keys, job->needs_key_count));
-    set(object, "next", texts(job->next, job->next_count));
+    set(object, "next", job->next != NULL ? json_incref(job->next) : json_array());
     set(object, "makes_result", json_boolean(job->makes_result));
     set(object, "params", json_incref(job->params));
     set(object, "param_order", param_order(job));

@@ -231,17 +231,6 @@ section_needs_keys(struct reading *reading, const struct setting *setting,
                       &job->needs_key_count);
 }
 
-void
-section_next(struct reading *reading, const struct setting *setting,
-             const struct ynode *node, void *base)
-{
-    struct config_job *job = base;
-
-    if (node != NULL)
-        reading_names(reading, node, is_plain_name, PLAIN_NAME_RULE, &job->next,
-                      &job->next_count);
-}
-
 static void
 check_step_name(struct reading *reading, const struct ynode *steps,
                 const struct ynode *step)

@@ -6,6 +6,7 @@
 #include "config/sections.h"
 
 #include "base/arena.h"
+#include "base/json.h"
 #include "base/rule.h"
 #include "base/strs.h"
 
@@ -124,15 +125,6 @@ check_routing(struct reading *reading, const struct config_job *job)
     config_check_sql(reading, job, ynode_get(estimate, "sql"));
 }
 
-static void
-check_job(struct reading *reading, const struct config_job *job)
-{
-    check_routing(reading, job);
-    check_names(reading, ynode_get(job->node, "next"), job_at, "job", "jobs");
-    check_names(reading, ynode_get(job->node, "needs_keys"), key_at, "key", "keys");
-    config_check_steps(reading, job);
-}
-
 struct value_report {
     struct reading *reading;
     const struct ynode *node;
@@ -151,6 +143,103 @@ static void
 ignore_fault(void *arg, const char *pointer, const char *text)
 {
     /* A rule that is wrong itself was told where it stands. */
+}
+
+/* "{name}" is a parameter of the job before: its name, in the arena. */
+static const char *
+param_before(struct reading *reading, const struct ynode *value)
+{
+    size_t len = value->kind == YNODE_SCALAR ? strlen(value->text) : 0;
+
+    if (len < 3 || value->text[0] != '{' || strcspn(value->text + 1, "{}") != len - 2 ||
+        value->text[len - 1] != '}')
+        return NULL;
+    return arena_strndup(&reading->config->arena, value->text + 1, len - 2);
+}
+
+/* Must be such as the rule allows. "{{x}}" is the text {x}. */
+static void
+check_constant(struct reading *reading, const struct ynode *node, const json_t *value,
+               const json_t *rule)
+{
+    struct value_report report = {.reading = reading, .node = node};
+    scoped(rule_field_release) struct rule_field field = {0};
+    scoped(json_drop) json_t *plain = NULL;
+    const char *text = json_string_value(value);
+    size_t len = json_string_length(value);
+
+    if (len >= 4 && strncmp(text, "{{", 2) == 0 && str_eq(text + len - 2, "}}"))
+        plain = json_stringn(text + 1, len - 2);
+    if (value != NULL && rule_field_init(&field, rule, ignore_fault, NULL) &&
+        !rule_check(&field.rule, plain != NULL ? plain : value, report_value, &report))
+        return; /* told already */
+}
+
+static void
+check_mapping(struct reading *reading, const struct ynode *params, const json_t *values,
+              const struct config_job *job, const struct config_job *before)
+{
+    const struct ynode *member =
+        params != NULL && params->kind == YNODE_MAP ? params->first : NULL;
+
+    for (; member != NULL; member = member->next) {
+        const json_t *rule = json_object_get(job->params, member->key);
+        const char *source = param_before(reading, member);
+
+        if (rule == NULL)
+            reading_key_problem(reading, member, "%s is no parameter of %s",
+                                member->key, job->name);
+        else if (member->kind == YNODE_MAP && member->count == 1 &&
+                 ynode_is_null(member->first)) /* what {country} is without quotes */
+            reading_problem(reading, member,
+                            "a value cannot be a map; for the parameter %s of the job "
+                            "before write \"{%s}\" in quotes",
+                            member->first->key, member->first->key);
+        else if (source == NULL)
+            check_constant(reading, member, json_object_get(values, member->key), rule);
+        else if (before != NULL && json_object_get(before->params, source) == NULL)
+            reading_problem(reading, member,
+                            "job %s, which comes before, has no parameter %s",
+                            before->name, source);
+    }
+}
+
+static void
+check_next(struct reading *reading, const struct config_job *job)
+{
+    const struct ynode *node = ynode_get(job->node, "next");
+    const struct ynode *item = node;
+    const struct config_job *before = job;
+    size_t i;
+
+    if (ynode_is_null(node))
+        return;
+    if (node->kind == YNODE_LIST)
+        item = node->first;
+    for (i = 0; item != NULL; i++) {
+        const struct ynode *name =
+            item->kind == YNODE_MAP ? ynode_get(item, "job") : item;
+        const json_t *values = json_object_get(json_array_get(job->next, i), "params");
+        const struct config_job *next = NULL;
+
+        if (!ynode_is_null(name) && name->kind == YNODE_SCALAR) {
+            check_name(reading, name, name->text, job_at, "job", "jobs");
+            next = config_job_find(reading->config, name->text);
+        }
+        if (next != NULL && item->kind == YNODE_MAP)
+            check_mapping(reading, ynode_get(item, "params"), values, next, before);
+        before = next;
+        item = node->kind == YNODE_LIST ? item->next : NULL;
+    }
+}
+
+static void
+check_job(struct reading *reading, const struct config_job *job)
+{
+    check_routing(reading, job);
+    check_next(reading, job);
+    check_names(reading, ynode_get(job->node, "needs_keys"), key_at, "key", "keys");
+    config_check_steps(reading, job);
 }
 
 /* The parameters of a schedule must be such as its job takes. */

@@ -39,11 +39,13 @@ void section_retry_on(struct reading *, const struct setting *, const struct yno
                       void *);
 void section_needs_keys(struct reading *, const struct setting *, const struct ynode *,
                         void *);
-void section_next(struct reading *, const struct setting *, const struct ynode *,
-                  void *);
 void section_steps(struct reading *, const struct setting *, const struct ynode *,
                    void *);
 void section_task(struct reading *, const struct setting *, const struct ynode *,
+                  void *);
+
+/* next.c, into struct config_job */
+void section_next(struct reading *, const struct setting *, const struct ynode *,
                   void *);
 
 /* schedules.c, into struct config and struct config_schedule */

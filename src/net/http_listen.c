@@ -214,6 +214,31 @@ parse_address(const char *text, int port, union address *ret, socklen_t *ret_siz
     return 0;
 }
 
+int
+http_server_parse_listen(const char *listen, char ret_host[HTTP_HOST_SIZE],
+                         int *ret_port, struct err *err)
+{
+    const char *colon = strrchr(listen, ':');
+    union address address;
+    socklen_t size = 0;
+    int64_t port = 0;
+    size_t len;
+    int r;
+
+    if (!colon || colon == listen)
+        return err_set(err, ERR_CONFIG, "api.listen must be HOST:PORT, not %s", listen);
+    r = parse_i64("the port of api.listen", colon + 1, 0, 65535, &port, err);
+    if (r < 0)
+        return r;
+    len = (size_t)(colon - listen);
+    if (listen[0] == '[' && len > 2 && listen[len - 1] == ']')
+        snprintf(ret_host, HTTP_HOST_SIZE, "%.*s", (int)len - 2, listen + 1);
+    else
+        snprintf(ret_host, HTTP_HOST_SIZE, "%.*s", (int)len, listen);
+    *ret_port = (int)port;
+    return parse_address(ret_host, (int)port, &address, &size, err);
+}
+
 static int
 bound_port(int fd)
 {

@@ -66,6 +66,13 @@ void http_server_free(struct http_server *server);
 
 /* address: "127.0.0.1", another of 127.0.0.0/8, "::1" or "localhost"; others are
  * refused. port 0 lets the system choose; *ret_port (may be NULL) is the real one. */
+#define HTTP_HOST_SIZE 256
+
+/* "127.0.0.1:8410", "[::1]:8410": taken apart, and refused if http_server_listen_tcp
+ * would refuse it. */
+int http_server_parse_listen(const char *listen, char ret_host[HTTP_HOST_SIZE],
+                             int *ret_port, struct err *err) must_check;
+
 int http_server_listen_tcp(struct http_server *server, const char *address, int port,
                            int *ret_port, struct err *err) must_check;
 

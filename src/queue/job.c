@@ -243,6 +243,30 @@ read_params(struct queue_job *job, const json_t *json, struct err *err)
     return 0;
 }
 
+/* Each a name, or an object with a job. */
+static int
+read_next(struct queue_job *job, const json_t *json, struct err *err)
+{
+    json_t *list;
+    const json_t *entry;
+    size_t i;
+    int r = needed(json_get_array(json, "next", &list, err), "next", err);
+
+    if (r < 0)
+        return r;
+    job->next = xcalloc(json_array_size(list) + 1, sizeof(*job->next));
+    json_array_foreach(list, i, entry)
+    {
+        const char *name = json_string_value(
+            json_is_object(entry) ? json_object_get(entry, "job") : entry);
+
+        if (!name)
+            return err_set(err, ERR_SCHEMA, "/next/%zu names no job", i);
+        job->next[job->next_count++] = name;
+    }
+    return 0;
+}
+
 static int
 job_read(struct queue_job *job, const char *definition, struct err *err)
 {
@@ -259,7 +283,7 @@ job_read(struct queue_job *job, const char *definition, struct err *err)
     if (r == 0)
         r = read_retry(job, job->definition, err);
     if (r == 0)
-        r = get_texts(job->definition, "next", &job->next, &job->next_count, err);
+        r = read_next(job, job->definition, err);
     if (r == 0)
         r = get_texts(job->definition, "needs_keys", &job->needs_keys,
                       &job->needs_key_count, err);

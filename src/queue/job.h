@@ -56,7 +56,7 @@ struct queue_job {
     int priority;            /* -100..100 */
     struct queue_retry retry;
     bool makes_result;
-    const char **next;
+    const char **next; /* names of the jobs; what is mapped stands in definition */
     size_t next_count;
     const char **needs_keys;
     size_t needs_key_count;

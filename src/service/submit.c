@@ -12,6 +12,7 @@
 #include "config/config.h"
 #include "queue/chain.h"
 #include "queue/job.h"
+#include "queue/list.h"
 #include "queue/submit.h"
 #include "service/catalog.h"
 #include "service/intake.h"
@@ -295,14 +296,32 @@ make_order(const struct service *service, struct intake *intake, struct arena *a
 
 /* --- answering --- */
 
+/* A new or a reused one is QUEUED; what an idempotency key leads to may be over. */
+static int
+status_of(const struct service *service, const struct submit_answer *got,
+          enum request_status *ret_status, struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct request request = {0};
+    int r = 0;
+
+    *ret_status = REQUEST_QUEUED;
+    if (got->how != SUBMIT_REPLAYED)
+        return 0;
+    r = queue_get(service->store, got->request_id, &arena, &request, err);
+    if (r == 0)
+        *ret_status = request.status;
+    return r;
+}
+
 static void
 put_answer(struct json_out *out, const struct submit_order *order,
-           const struct submit_answer *got)
+           const struct submit_answer *got, enum request_status status)
 {
     json_begin_object(out);
     json_kv_i64(out, "requestId", got->request_id);
     json_kv_str(out, "job", order->job->name);
-    json_kv_str(out, "status", "QUEUED");
+    json_kv_str(out, "status", request_status_name(status));
     json_kv_str(out, "lane", got->lane);
     if (order->has_estimate)
         json_kv_i64(out, "estimate", order->estimate);
@@ -323,6 +342,7 @@ service_submit(const struct service *service, const struct caller *caller,
     struct intake intake = {.idempotency_key = idempotency_key, .body_digest = digest};
     struct submit_order order = {0};
     struct submit_answer got = {0};
+    enum request_status status = REQUEST_QUEUED;
     struct json_out out;
     int r;
 
@@ -336,12 +356,14 @@ service_submit(const struct service *service, const struct caller *caller,
     r = make_order(service, &intake, &arena, &order, complaint, err);
     if (r == 0)
         r = queue_submit(service->store, &order, &got, err);
+    if (r == 0)
+        r = status_of(service, &got, &status, err);
     if (r < 0)
         return r;
     ret_answer->status = got.reused ? 200 : 202;
     ret_answer->request_id = got.request_id;
     json_out_init(&out, &ret_answer->body);
-    put_answer(&out, &order, &got);
+    put_answer(&out, &order, &got, status);
     return 0;
 }
 
@@ -436,9 +458,14 @@ service_submit_many(const struct service *service, const struct caller *caller,
     json_begin_object(&out);
     json_key(&out, "requests");
     json_begin_array(&out);
-    for (size_t i = 0; i < count; i++)
-        put_answer(&out, &orders[i], &got[i]);
+    for (size_t i = 0; i < count && r == 0; i++) {
+        enum request_status status = REQUEST_QUEUED;
+
+        r = status_of(service, &got[i], &status, err);
+        if (r == 0)
+            put_answer(&out, &orders[i], &got[i], status);
+    }
     json_end_array(&out);
     json_end_object(&out);
-    return 0;
+    return r;
 }

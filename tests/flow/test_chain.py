@@ -10,7 +10,9 @@ LINK = jobs.variant(jobs.QUICK, "link")
 RETRIED = jobs.variant(jobs.BROKEN, "retried",
                        retry="{attempts: 2, on: [ERROR], backoff: 0s}")
 REFUSED = jobs.variant(jobs.SLOW, "one", duplicates=None, retry="{attempts: 3}")
-JOBS = jobs.QUICK + LINK + RETRIED + REFUSED
+MAPPED = jobs.variant(jobs.QUICK, "mapped",
+                      next='[{job: link, params: {rows: "{rows}", tag: plain}}, quick]')
+JOBS = jobs.QUICK + LINK + RETRIED + REFUSED + MAPPED
 
 
 @pytest.fixture(params=["sqlite", "pg"])
@@ -43,6 +45,25 @@ def test_A12_a_chain_with_parameters_runs_to_its_end(site):
     third = follower(site, second)
     assert site.wait_done(third)["job"] == "quick"
     assert site.count("request") == 3
+
+
+def test_A12_the_chain_of_the_file_maps_parameters_too(site):
+    first = site.submit_id("mapped", rows=7, tag="kr")
+    site.wait_done(first)
+    second = follower(site, first)
+    assert site.wait_done(second)["params"] == {"rows": 7, "tag": "plain"}
+    assert site.wait_done(follower(site, second))["job"] == "quick"
+
+
+def test_I21_the_command_line_waits_for_others(site):
+    a = site.submit_id("quick", tag="a")
+    b = site.submit_id("quick", tag="b")
+    out = site.pawl("submit", "link", "--after", f"{a},{b}", "--wait", "--json").stdout
+    done = json.loads(out)
+    assert done["startedAt"] >= max(site.get(a)["finishedAt"], site.get(b)["finishedAt"])
+    assert "such as 17,18" in site.pawl("submit", "link", "--after", "1,,2", code=2).stderr
+    assert "no request 9999" in site.pawl("submit", "link", "--after", "9999",
+                                          code=2).stderr
 
 
 @pytest.mark.parametrize("member, value, pointer", [

@@ -161,6 +161,21 @@ def test_check_prints_every_problem_with_its_place(place):
     assert [p["line"] for p in told["problems"]] == [2, 8]
 
 
+def test_check_refuses_an_address_that_serve_refuses(place):
+    (place / "pawl.yaml").write_text(CONFIG + "api: {listen: \"0.0.0.0:8410\"}\n")
+    done = pawl(place, "check")
+    assert done.returncode == 78
+    assert "0.0.0.0" in done.stdout and "use 127.0.0.1" in done.stdout
+
+
+@pytest.mark.parametrize("verb", ["submit", "run"])
+def test_an_output_that_cannot_be_is_refused_before_the_submit(place, server, verb):
+    done = pawl(place, verb, "cities", "-p", "country=KR", "-o", "no/such/folder/x.csv")
+    assert done.returncode == 2
+    assert "no/such/folder; make it first" in done.stderr
+    assert json.loads(pawl(place, "requests", "--json").stdout)["items"] == []
+
+
 def test_check_looks_into_steps(place):
     (place / "pawl.yaml").write_text(CONFIG.replace("format: csv}", "format: scv}"))
     done = pawl(place, "check")

@@ -250,6 +250,21 @@ def test_A9_an_idempotency_key_answers_the_same_request(site):
     assert (other.status, other.json["code"]) == (422, "IDEMPOTENCY_MISMATCH")
 
 
+def test_A9_a_replay_answers_how_the_request_stands(site):
+    key = {"Idempotency-Key": f"replay-{site.kind}"}
+    first = site.post("quick", {"tag": "replay"}, key)
+    assert first.json["status"] == "QUEUED"
+    site.wait_done(first.json["requestId"])
+    again = site.post("quick", {"tag": "replay"}, key)
+    assert (again.status, again.json["status"]) == (200, "DONE"), again
+    bulk = site.call("POST", "/api/v1/requests", {"requests": [
+        {"job": "quick", "params": {"tag": "b"}, "idempotencyKey": f"b-{site.kind}"}]})
+    site.wait_done(bulk.json["requests"][0]["requestId"])
+    bulk = site.call("POST", "/api/v1/requests", {"requests": [
+        {"job": "quick", "params": {"tag": "b"}, "idempotencyKey": f"b-{site.kind}"}]})
+    assert bulk.json["requests"][0]["status"] == "DONE", bulk
+
+
 def test_A6_many_at_once_are_all_taken_or_none(site):
     before = site.one("SELECT max(id) AS n FROM pawl.request")
     items = [{"job": "quick", "params": {"rows": n}} for n in range(40)]

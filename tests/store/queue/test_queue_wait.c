@@ -3,6 +3,8 @@
 
 #include "queue/lost.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -635,6 +637,134 @@ test_I7_I12_I21_a_thousand_random_steps_agree_with_a_model(struct harness *h)
     }
 }
 
+/* --- the same from SQL --- */
+
+static void
+test_a_request_from_sql_waits_for_others_and_runs_once(struct harness *h)
+{
+    struct claim claims[2];
+    int64_t ids[2];
+    int64_t id, done;
+
+    define_job(h, &(struct job_text){.name = "other"});
+    two(h, ids, claims);
+    id = harness_i64(h, "SELECT pawl.submit('other', after => '{%lld,%lld,%lld}')",
+                     (long long)ids[0], (long long)ids[1], (long long)ids[0]);
+    assert_waits(h, id, true);
+    finish_ok(h, ids[0], &claims[0], OUTCOME_COMPLETED);
+    assert_waits(h, id, true);
+    finish_ok(h, ids[1], &claims[1], OUTCOME_COMPLETED);
+    assert_waits(h, id, false);
+    done = harness_i64(h, "SELECT pawl.try_submit('other', after => '{%lld}')",
+                       (long long)ids[0]);
+    assert_waits(h, done, false);
+    assert_int_equal(rows_in(h, "wait"), 0);
+    assert_consistent(h);
+}
+
+static void
+assert_sql_refuses(struct harness *h, const char *after, const char *text)
+{
+    struct db_sql sql = {.name = "submit",
+                         .text = "SELECT pawl.submit('other', after => "
+                                 "CAST($1 AS bigint[]))",
+                         .n_params = 1,
+                         .flags = DB_ONCE};
+    const struct db_value value = p_text(after);
+    scoped(db_rows_end) struct db_rows rows = {0};
+    struct err err = {0};
+    int r = db_query(h->db, &sql, &value, 1, &rows, &err);
+
+    if (r == 0)
+        r = db_next(&rows, &err);
+    assert_true(r < 0);
+    assert_string_equal(err.detail, "PW400");
+    if (!strstr(err.text, text))
+        fail_msg("%s", err.text);
+}
+
+static void
+test_sql_that_waits_for_what_cannot_come_is_refused(struct harness *h)
+{
+    struct claim claim;
+    char after[64];
+    int64_t id;
+
+    define_job(h, &(struct job_text){.name = "other"});
+    id = submit_one(h, "task");
+    claim = claim_one(h, "w1");
+    finish_ok(h, id, &claim, OUTCOME_ERROR);
+    snprintf(after, sizeof(after), "{%lld}", (long long)id);
+    assert_sql_refuses(h, after, "ended ERROR");
+    assert_sql_refuses(h, "{99}", "/after/0: there is no request 99");
+    assert_sql_refuses(h, "{NULL}", "/after/0: there is no request NULL");
+    assert_int_equal(rows_in(h, "request"), 1);
+    assert_int_equal(rows_in(h, "wait"), 0);
+}
+
+static void
+test_sql_waits_for_the_last_try_and_is_no_answer_to_others(struct harness *h)
+{
+    struct claim claim;
+    int64_t id, waiter, other;
+
+    define_job(h,
+               &(struct job_text){
+                   .name = "task", .attempts = 2, .on = "\"ERROR\"", .backoff_us = 1});
+    define_job(h, &(struct job_text){.name = "other", .duplicates = "reuse"});
+    id = submit_one(h, "task");
+    claim = claim_one(h, "w1");
+    finish_ok(h, id, &claim, OUTCOME_ERROR);
+    waiter =
+        harness_i64(h, "SELECT pawl.submit('other', after => '{%lld}')", (long long)id);
+    assert_int_equal(harness_i64(h, "SELECT after_id FROM pawl.wait"),
+                     harness_i64(h, "SELECT id FROM pawl.request WHERE retry_of = %lld",
+                                 (long long)id));
+    other = harness_i64(h, "SELECT pawl.submit('other')");
+    assert_true(other != waiter);
+}
+
+struct ender {
+    struct harness *h;
+    struct claim claim;
+    int64_t id;
+};
+
+static void *
+end_it(void *arg)
+{
+    struct ender *ender = (struct ender *)arg;
+
+    finish_ok(ender->h, ender->id, &ender->claim, OUTCOME_COMPLETED);
+    return NULL;
+}
+
+/* The end comes while the transaction of who waits is open: it is not forgotten. */
+static void
+test_I21_sql_that_begins_to_wait_while_the_other_ends_is_not_forgotten(
+    struct harness *h)
+{
+    define_job(h, &(struct job_text){.name = "other"});
+    for (int i = 0; i < 20; i++) {
+        struct ender ender = {.h = h, .id = submit_one(h, "task")};
+        pthread_t thread;
+        int64_t id;
+
+        ender.claim = claim_one(h, "w1");
+        harness_sql(h, "BEGIN");
+        id = harness_i64(h, "SELECT pawl.submit('other', after => '{%lld}')",
+                         (long long)ender.id);
+        assert_int_equal(pthread_create(&thread, NULL, end_it, &ender), 0);
+        if (i % 2)
+            sched_yield();
+        harness_sql(h, "COMMIT");
+        pthread_join(thread, NULL);
+        assert_waits(h, id, false);
+        assert_int_equal(claim_one(h, "w2").first_id, id);
+    }
+    assert_int_equal(rows_in(h, "wait"), 0);
+}
+
 int
 main(void)
 {
@@ -648,6 +778,11 @@ main(void)
         store_test(test_who_waits_can_be_cancelled),
         store_test(test_who_waits_follows_the_next_try),
         store_test(test_after_and_not_before_are_both_kept),
+        store_test_pg(test_a_request_from_sql_waits_for_others_and_runs_once),
+        store_test_pg(test_sql_that_waits_for_what_cannot_come_is_refused),
+        store_test_pg(test_sql_waits_for_the_last_try_and_is_no_answer_to_others),
+        store_test_pg(
+            test_I21_sql_that_begins_to_wait_while_the_other_ends_is_not_forgotten),
         store_test(test_I7_I12_I21_a_thousand_random_steps_agree_with_a_model),
     };
 

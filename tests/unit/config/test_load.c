@@ -108,7 +108,8 @@ test_example_of_the_design_is_read(void **state)
     assert_false(job->makes_result);
     job = config_job_find(config, "apt-trades");
     assert_int_equal(job->duplicates, CONFIG_DUPLICATES_REFUSE);
-    assert_string_equal(job->next[0], "region-metrics");
+    assert_string_equal(json_string_value(json_array_get(job->next, 0)),
+                        "region-metrics");
     assert_string_equal(job->needs_keys[0], "DATA_GO_KR_KEY");
     assert_null(config_job_find(config, "nothing"));
 
@@ -257,7 +258,7 @@ test_definitions_are_read_back_by_the_queue(void **state)
         assert_int_equal(read->retry.attempts, job->retry.attempts);
         assert_int_equal(read->makes_result, job->makes_result);
         assert_int_equal(read->param_count, json_object_size(job->params));
-        assert_int_equal(read->next_count, job->next_count);
+        assert_int_equal(read->next_count, json_array_size(job->next));
         assert_int_equal(strlen(job->hash), 64);
     }
 }
