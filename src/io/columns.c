@@ -6,6 +6,8 @@
 
 #include "base/err.h"
 #include "base/strs.h"
+#include "base/utf8.h"
+#include "io/cell_text.h"
 
 #include <string.h>
 
@@ -82,4 +84,18 @@ columns_find(struct columns *columns, const char *name, size_t len)
         }
     }
     return COLUMNS_NONE;
+}
+
+int
+column_put(const struct column *column, struct row_set *rows, struct cell *cell,
+           const char *text, size_t len, struct err *err)
+{
+    int r = cell_set_text(rows, cell, CELL_TEXT, text, len, column->name, err);
+
+    if (r < 0 || column->type == CELL_TEXT || column->type == CELL_NULL)
+        return r;
+    if (cell_parse(cell, (int)column->type, cell->text, cell->len))
+        return 0;
+    return err_set(err, ERR_INVALID, "column %s: \"%.*s\" is no %s", column->name,
+                   (int)utf8_cut(text, len, 40), text, cell_type_name(column->type));
 }

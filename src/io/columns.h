@@ -38,6 +38,13 @@ int columns_add(struct columns *columns, const char *name, size_t len,
 /* Index of the column, or COLUMNS_NONE. */
 size_t columns_find(struct columns *columns, const char *name, size_t len);
 
+/*
+ * The cell of a text: of the column's type, or text where it has none. The bytes
+ * are copied. -ERR_INVALID naming column, text and type, -ERR_TOO_LARGE.
+ */
+int column_put(const struct column *column, struct row_set *rows, struct cell *cell,
+               const char *text, size_t len, struct err *err) must_check;
+
 /* "integer" → CELL_INT; what is no type word is CELL_TEXT. */
 enum cell_type cell_type_of_word(const char *word);
 

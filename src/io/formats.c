@@ -9,6 +9,7 @@
 #include "base/strs.h"
 #include "io/option.h"
 #include "io/read_csv.h"
+#include "io/read_jsonl.h"
 #include "io/read_sql.h"
 #include "io/template.h"
 #include "io/write_csv.h"
@@ -38,6 +39,12 @@ static const struct io_option read_csv_options[] = {
     {"header", IO_OPTION_BOOL, false, NULL, "is there a head line? default true"},
     {"empty", IO_OPTION_WORD, false, "null text", "what a field with nothing in it is; default null"},
     {"encoding", IO_OPTION_CHARSET, false, NULL, "default utf-8; MS949 and UHC are cp949"},
+    RESTART_OPTION,
+};
+
+static const struct io_option read_jsonl_options[] = {
+    {"jsonl", IO_OPTION_TEXT, true, NULL, "path of the file; {name} from the parameters"},
+    {"columns", IO_OPTION_TYPES, false, NULL, "the keys to read, others are left out; default those of the first line"},
     RESTART_OPTION,
 };
 
@@ -86,8 +93,9 @@ static const struct io_option write_sql_options[] = {
 #define OPTIONS(table) table, array_len(table)
 
 static const struct reader_kind readers[] = {
-    {"sql", "rows of a SELECT", OPTIONS(read_sql_options), read_sql_new},
-    {"csv", "records of a CSV file", OPTIONS(read_csv_options), read_csv_new},
+    {"sql", "rows of a SELECT", OPTIONS(read_sql_options), NULL, read_sql_new},
+    {"csv", "records of a CSV file", OPTIONS(read_csv_options), NULL, read_csv_new},
+    {"jsonl", "JSON, an object a line", OPTIONS(read_jsonl_options), NULL, read_jsonl_new},
 };
 
 static const struct writer_kind writers[] = {
@@ -113,6 +121,18 @@ format_writers(size_t *ret_count)
     return writers;
 }
 
+static int
+nothing_to_read(struct err *err)
+{
+    scoped(buf_release) struct buf list = {0};
+
+    buf_init(&list, 0);
+    for (size_t i = 0; i < array_len(readers); i++)
+        buf_addf(&list, "%s%s", i ? ", " : "", readers[i].name);
+    return err_set(err, ERR_CONFIG, "read: says nothing to read from; give one of: %s",
+                   buf_str(&list));
+}
+
 int
 format_choose_reader(const json_t *def, const struct reader_kind **ret_kind,
                      struct err *err)
@@ -130,9 +150,10 @@ format_choose_reader(const json_t *def, const struct reader_kind **ret_kind,
         kind = &readers[i];
     }
     if (!kind)
-        return err_set(err, ERR_CONFIG,
-                       "read: says nothing to read from; give \"sql\" or \"csv\"");
+        return nothing_to_read(err);
     r = io_options_check("read", def, kind->options, kind->n_options, err);
+    if (r == 0 && kind->check)
+        r = kind->check(def, err);
     if (r < 0)
         return r;
     *ret_kind = kind;

@@ -21,6 +21,8 @@ struct reader_kind {
     const char *help; /* one line */
     const struct io_option *options;
     size_t n_options;
+    /* What the table of options cannot say, or NULL. -ERR_CONFIG. */
+    int (*check)(const json_t *def, struct err *err);
     reader_new_fn new_reader;
 };
 

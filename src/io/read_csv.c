@@ -12,13 +12,11 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/strs.h"
-#include "io/cell_text.h"
 #include "io/charset.h"
 #include "io/columns.h"
 #include "io/csv_scan.h"
-#include "io/file_mark.h"
+#include "io/file_place.h"
 #include "io/io_ctx.h"
 #include "io/option.h"
 #include "io/row.h"
@@ -110,26 +108,17 @@ apply_types(struct csv_reader *csv, const json_t *types, struct err *err)
     return 0;
 }
 
-/* Position {offset, line, rows, mark}: where the record after the last one begins. */
+/* Where the record after the last one begins. */
 static int
 go_to(struct csv_reader *csv, const char *position, struct err *err)
 {
-    scoped(json_drop) json_t *root = NULL;
-    int64_t offset = -1, line = 0, mark = -1;
-    int r = json_parse(position, strlen(position), 4, &root, err);
+    struct file_place place;
+    int r = file_place_get(csv->scan.fd, csv->scan.path, position, &place, err);
 
-    if (r == 0)
-        r = json_get_i64(root, "offset", &offset, err);
-    if (r == 0)
-        r = json_get_i64(root, "line", &line, err);
-    if (r == 0)
-        r = json_get_i64(root, "rows", &csv->rows, err);
-    if (r != 0 || offset < 0 || json_get_i64(root, "mark", &mark, err) < 0)
-        return err_set(err, ERR_INVALID, "the checkpoint is no position in a CSV file");
-    r = file_mark_check(csv->scan.fd, csv->scan.path, offset, mark, err);
     if (r < 0)
         return r;
-    return csv_scan_seek(&csv->scan, offset, line, err);
+    csv->rows = place.rows;
+    return csv_scan_seek(&csv->scan, place.offset, place.line, err);
 }
 
 static int
@@ -196,15 +185,10 @@ put_cell(struct csv_reader *csv, struct row_set *rows, struct cell *cell, size_t
             return cell_set_text(rows, cell, CELL_TEXT, "", 0, c->name, err);
         return 0; /* NULL */
     }
-    r = cell_set_text(rows, cell, CELL_TEXT, field->text, field->len, c->name, err);
+    r = column_put(c, rows, cell, field->text, field->len, err);
     if (r < 0)
         return err_prefix(err, "%s:%lld", csv->scan.path,
                           (long long)csv->scan.record_line);
-    if (c->type != CELL_TEXT && !cell_parse(cell, c->type, cell->text, cell->len))
-        return err_set(err, ERR_INVALID, "%s:%lld: column %s: \"%.40s\" is no %s",
-                       csv->scan.path, (long long)csv->scan.record_line, c->name,
-                       arena_strndup(&csv->arena, field->text, field->len),
-                       cell_type_name(c->type));
     return 0;
 }
 
@@ -270,23 +254,17 @@ static int
 csv_position(struct reader *reader, struct buf *position, struct err *err)
 {
     struct csv_reader *csv = csv_of(reader);
-    int64_t offset = csv_scan_offset(&csv->scan);
-    struct json_out out;
-    uint32_t mark = 0;
-    int r = file_mark_make(csv->scan.fd, csv->scan.path, offset, &mark, err);
+    struct file_place place = {
+        .offset = csv_scan_offset(&csv->scan),
+        .line = csv->scan.line,
+        .rows = csv->rows,
+    };
 
-    if (r < 0)
-        return r;
-    json_out_init(&out, position);
-    json_begin_object(&out);
-    if (reader->restart == READER_RESTART_POSITION) {
-        json_kv_i64(&out, "offset", offset);
-        json_kv_i64(&out, "line", csv->scan.line);
-        json_kv_i64(&out, "rows", csv->rows);
-        json_kv_i64(&out, "mark", mark);
+    if (reader->restart == READER_RESTART_BEGINNING) {
+        buf_add_str(position, "{}");
+        return 0;
     }
-    json_end_object(&out);
-    return 0;
+    return file_place_put(csv->scan.fd, csv->scan.path, &place, position, err);
 }
 
 static void
