@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/fsio.h"
+#include "base/plant.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -207,7 +208,7 @@ part_sync(struct part *part, struct err *err)
     if (r < 0)
         return r;
     /* The length is data too: fdatasync writes it when it changed. */
-    if (fdatasync(part->fd) != 0)
+    if (!planted("rename_before_fsync") && fdatasync(part->fd) != 0)
         return err_errno(err, ERR_IO, errno, "cannot make the result part %s durable",
                          part->path);
     return 0;

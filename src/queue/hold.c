@@ -6,6 +6,7 @@
 #include "queue/hold.h"
 
 #include "base/err.h"
+#include "base/plant.h"
 #include "store/store.h"
 
 #define ROUNDS 50
@@ -38,6 +39,8 @@ int
 queue_hold_in(struct db *db, int64_t request_id, const struct claim_token *token,
               struct err *err)
 {
+    if (planted("no_fence"))
+        return 1;
     return hold(db, STMT_QUEUE_HOLD, request_id, token, err);
 }
 

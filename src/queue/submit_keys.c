@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/plant.h"
 #include "base/strs.h"
 #include "queue/job.h"
 #include "queue/params.h"
@@ -38,6 +39,22 @@ submit_settle(struct submission *sub, struct draft *draft, int64_t request_id,
     str_copy(answer->lane, sizeof(answer->lane), lane ? lane : draft->order->lane);
 }
 
+/* For the planted fault: who looks before inserting has not seen the other. */
+static int
+idem_look(struct submission *sub, const struct submit_order *order, bool *ret_seen,
+          struct err *err)
+{
+    scoped(db_rows_end) struct db_rows rows = {0};
+    int r = db_ask(sub->db, store_sql(sub->db, STMT_QUEUE_IDEM_GET), &rows, err,
+                   p_text(subject_of(order)), p_text(order->job->name),
+                   p_text(order->idempotency_key));
+
+    if (r == 0)
+        r = db_next(&rows, err);
+    *ret_seen = r > 0;
+    return r < 0 ? r : 0;
+}
+
 static int
 idem_first(struct submission *sub, const struct draft *draft, bool *ret_first,
            struct err *err)
@@ -47,11 +64,16 @@ idem_first(struct submission *sub, const struct draft *draft, bool *ret_first,
         p_text(subject_of(order)), p_text(order->job->name),
         p_text(order->idempotency_key), p_text(order->body_digest), p_i64(draft->id)};
     int64_t id;
-    int r = db_query_i64(sub->db, store_sql(sub->db, STMT_QUEUE_IDEM_TAKE), params,
-                         array_len(params), &id, err);
+    bool seen = true;
+    int r = 0;
 
+    if (planted("look_then_insert"))
+        r = idem_look(sub, order, &seen, err);
+    if (r == 0)
+        r = db_query_i64(sub->db, store_sql(sub->db, STMT_QUEUE_IDEM_TAKE), params,
+                         array_len(params), &id, err);
     if (r >= 0)
-        *ret_first = r > 0;
+        *ret_first = r > 0 || !seen;
     return r < 0 ? r : 0;
 }
 

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/fsio.h"
 #include "base/json.h"
+#include "base/plant.h"
 #include "config/config.h"
 #include "queue/claim.h"
 #include "queue/finish.h"
@@ -446,6 +447,7 @@ publish(struct run *run, struct end *end)
 
     if (end->outcome != OUTCOME_COMPLETED || !end->made.name[0])
         return;
+    run_stage(run, "publishing");
     r = result_store_publish(run->env->results, end->made.part_path, run->request_id,
                              end->made.name, &end->file, &err);
     if (r < 0) {
@@ -485,6 +487,7 @@ record(struct run *run, struct end *end, struct run_report *report)
                  "the claim was lost: another worker has closed it");
         return;
     }
+    run_stage(run, "recording");
     r = run_record(run, &order, &report->kept, &err);
     report->recorded = r == BATCH_OK;
     if (r < 0)
@@ -516,6 +519,20 @@ take_back(struct run *run, const struct end *end, const struct run_report *repor
         run_discard_files(run->env, run->request_id);
 }
 
+/* For the planted fault: take the published file away, or put it back. */
+static void
+move_result(const struct run *run, const struct end *end, bool back)
+{
+    char place[4096];
+    char aside[4096];
+
+    snprintf(place, sizeof(place), "%s/%s", run->env->config->results, end->file.path);
+    snprintf(aside, sizeof(aside), "%s/aside-%" PRId64, run->env->config->results,
+             run->request_id);
+    if (end->result.known)
+        (void)rename(back ? aside : place, back ? place : aside);
+}
+
 void
 run_carry_out(struct run *run, struct run_report *ret_report)
 {
@@ -525,6 +542,7 @@ run_carry_out(struct run *run, struct run_report *ret_report)
     struct end end = {.outcome = OUTCOME_ERROR};
     struct err err = {0};
 
+    run_stage(run, "preparing");
     if (prepare(run, &refused, &err) < 0) {
         end_with_failure(&end, run_wish(run), &err);
         if (end.outcome == OUTCOME_ERROR)
@@ -535,7 +553,11 @@ run_carry_out(struct run *run, struct run_report *ret_report)
     }
     run_databases_close(run);
     tidy(run);
+    if (planted("publish_after_outcome"))
+        move_result(run, &end, false);
     record(run, &end, &report);
+    if (planted("publish_after_outcome") && plant_pause(5))
+        move_result(run, &end, true);
     take_back(run, &end, &report);
     report.took_us = clock_mono_us(run->env->clock) - began_us;
     *ret_report = report;

@@ -24,6 +24,11 @@ struct store;
 typedef int (*run_keep_fn)(void *arg, const struct finish_order *order,
                            struct err *err);
 
+/* Told when a run comes to the next part of its way; stage is a static word:
+ * preparing, working, committing, committed, publishing, recording. On the run's
+ * thread. */
+typedef void (*run_stage_fn)(void *arg, int64_t request_id, const char *stage);
+
 /* What all runs of a process share; read-only, outlives them. */
 struct run_env {
     const struct config *config;
@@ -36,6 +41,8 @@ struct run_env {
     int64_t progress_gap_us; /* at least this between two progress writes */
     run_keep_fn keep;        /* NULL: an outcome is only tried again */
     void *keep_arg;
+    run_stage_fn stage; /* NULL: nobody wants to know */
+    void *stage_arg;
 };
 
 /* What somebody wants of a run. Only ever rises: a cancel beats a stop. */

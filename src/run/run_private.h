@@ -55,6 +55,7 @@ struct run {
     int64_t chunk;
     int64_t previous_token; /* who committed the point it goes on from; 0 = nobody */
     char part_path[4096];
+    const char *stage;      /* told last */
     int64_t progress_at_us; /* of the last write, monotonic; 0 = none yet */
 };
 
@@ -88,6 +89,9 @@ void run_databases_cut(struct run *run); /* any thread */
 void run_databases_close(struct run *run);
 
 void run_pause_ms(int64_t ms);
+
+/* Tell where we are, unless we were there already. */
+void run_stage(struct run *run, const char *stage);
 
 /* Record the end. While the store is away: keep it (*ret_kept), and try again for
  * env->record_retry_us. BATCH_LOST: somebody else has closed the request. */

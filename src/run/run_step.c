@@ -7,15 +7,26 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/plant.h"
 #include "base/retry.h"
 #include "queue/progress.h"
 #include "store/store.h"
 
 #include <string.h>
 
+void
+run_stage(struct run *run, const char *stage)
+{
+    if (!run->env->stage || run->stage == stage)
+        return;
+    run->stage = stage;
+    run->env->stage(run->env->stage_arg, run->request_id, stage);
+}
+
 static enum io_stop
 step_stopped(struct io_ctx *io)
 {
+    run_stage(io->owner, "working");
     switch (run_wish(io->owner)) {
     case RUN_GO_ON:
         return IO_GO_ON;
@@ -76,7 +87,7 @@ commit_with_rows(struct db *db, void *arg, struct err *err)
     struct commit *commit = arg;
     int r = commit->cp->apply(commit->cp->apply_arg, db, err);
 
-    if (r < 0)
+    if (r < 0 || planted("cursor_apart"))
         return r;
     r = batch_checkpoint_in(db, commit->checkpoint, err);
     if (r == BATCH_LOST)
@@ -87,9 +98,12 @@ commit_with_rows(struct db *db, void *arg, struct err *err)
 static int
 commit_once(struct run *run, struct commit *commit, struct err *err)
 {
+    int r = 0;
+
     if (commit->cp->apply)
-        return store_write(run->env->store, STORE_NORMAL, commit_with_rows, commit,
-                           err);
+        r = store_write(run->env->store, STORE_NORMAL, commit_with_rows, commit, err);
+    if (r < 0 || (commit->cp->apply && !planted("cursor_apart")))
+        return r;
     return batch_checkpoint(run->env->store, commit->checkpoint, err);
 }
 
@@ -149,8 +163,9 @@ step_checkpoint(void *arg, const struct step_checkpoint *cp, struct err *err)
     struct commit commit = {.cp = cp, .checkpoint = &checkpoint};
     int r;
 
-    if (run_wish(run) == RUN_LOST)
+    if (run_wish(run) == RUN_LOST && !planted("no_fence"))
         return STEP_LOST;
+    run_stage(run, "committing");
     r = commit_chunk(run, &commit, err);
     if (r == BATCH_LOST || r == -ERR_STALE_TOKEN) {
         run_ask(run, RUN_LOST);
@@ -158,6 +173,7 @@ step_checkpoint(void *arg, const struct step_checkpoint *cp, struct err *err)
     }
     if (r < 0)
         return err_prefix(err, "chunk %lld", (long long)checkpoint.point.chunk);
+    run_stage(run, "committed");
     run->chunk++;
     return 0;
 }

@@ -228,8 +228,12 @@ fire_due(struct scheduler *scheduler, const struct schedule_row *row,
 
     if (!schedule->paused && !row->paused_by && plan->fire_count > 0)
         r = prepare(scheduler, schedule, &arena, &fire, &job, err);
+    log_line(scheduler->options.log, LOG_DEBUG, "firing",
+             log_str("schedule", row->name));
     if (r == 0)
         r = schedule_fire(scheduler->options.store, &fire, &report, err);
+    log_line(scheduler->options.log, LOG_DEBUG, "fired",
+             log_str("schedule", row->name));
     if (r == FIRE_DONE) {
         tell(scheduler, row, plan, &report);
         *ret_from_us = plan->to_us;

@@ -17,6 +17,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/plant.h"
 #include "base/list.h"
 
 #include <assert.h>
@@ -254,6 +255,10 @@ run_group(struct group *group, struct member *first)
         member = NULL;
         if (taken++ < GROUP_MAX && clock_mono_us(clock) - batch.began_us < GROUP_US)
             member = take(group);
+    }
+    if (planted("ack_before_commit")) {
+        finish_all(group, &batch, 0, &err);
+        (void)plant_pause(20);
     }
     if (batch.count > 0) /* else nothing is to be made durable */
         r = db_commit(&tx, &err);

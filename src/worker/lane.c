@@ -68,8 +68,12 @@ claim_once(struct worker *worker, int at, struct claim_cursor *cursor, struct er
     struct claim claims[CLAIM_MAX];
     size_t count = 0;
     int taken = 0;
-    int r = queue_claim(worker->options.store, &want, &arena, claims, &count, err);
+    int r;
 
+    log_line(worker->options.log, LOG_DEBUG, "claiming", log_str("lane", want.lane));
+    r = queue_claim(worker->options.store, &want, &arena, claims, &count, err);
+    log_line(worker->options.log, LOG_DEBUG, "claimed",
+             log_i64("spans", (int64_t)count));
     if (r < 0)
         return r;
     for (size_t i = 0; i < count; i++)

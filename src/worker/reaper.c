@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "base/json.h"
+#include "base/plant.h"
 #include "base/log.h"
 #include "base/strs.h"
 #include "batch/execution.h"
@@ -176,7 +177,8 @@ sweep(struct worker *worker, struct err *err)
         return r;
     held = sorted_held(worker, &arena);
     for (size_t i = 0; r == 0 && i < count; i++)
-        if (!bsearch(&mine[i].request_id, held, worker->n_held, sizeof(*held),
+        if (planted("sweep_without_mark") ||
+            !bsearch(&mine[i].request_id, held, worker->n_held, sizeof(*held),
                      by_value))
             r = sweep_one(worker, &mine[i], err);
     return r;
@@ -203,7 +205,9 @@ static int
 bury(struct worker *worker, const char *id, struct err *err)
 {
     struct burial burial = {.dead_after_us =
-                                worker->options.config->worker.dead_after_us};
+                                planted("rescue_by_age")
+                                    ? 0
+                                    : worker->options.config->worker.dead_after_us};
     struct queue_gate gate = {.fn = bury_gate, .arg = &burial};
     int r =
         worker_close_held_by(worker, id, gate,
@@ -285,8 +289,10 @@ bury_dead(struct worker *worker, const struct crowd *crowd, struct arena *arena,
 
     if (!may_judge(worker, crowd))
         return 0;
-    r = worker_dead(worker->options.store, worker->options.config->worker.dead_after_us,
-                    arena, &ids, &count, err);
+    r = worker_dead(
+        worker->options.store,
+        planted("rescue_by_age") ? 0 : worker->options.config->worker.dead_after_us,
+        arena, &ids, &count, err);
     for (size_t i = 0; r == 0 && i < count; i++)
         if (!str_eq(ids[i], worker->id))
             r = bury(worker, ids[i], err);
@@ -437,14 +443,17 @@ worker_reap(struct worker *worker)
 {
     int64_t next_us = worker->options.config->worker.reap_us;
     struct err err = {0};
-    int r = worker_replay(worker, &err);
+    int r;
 
+    log_line(worker->options.log, LOG_DEBUG, "repairing");
+    r = worker_replay(worker, &err);
     if (r == 0)
         r = sweep(worker, &err);
     if (r == 0)
         r = look_at_others(worker, &next_us, &err);
     if (r == 0)
         r = keep_house(worker, &err);
+    log_line(worker->options.log, LOG_DEBUG, "repaired");
     note_repairs(worker, r, &err);
     worker->reap_at_us = worker_now_us(worker) + (r < 0 ? RETRY_US : next_us);
 }

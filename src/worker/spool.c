@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/fsio.h"
 #include "base/json.h"
+#include "base/plant.h"
 #include "base/strs.h"
 #include "batch/execution.h"
 #include "queue/finish.h"
@@ -81,7 +82,7 @@ look(struct spool *spool, struct err *err)
         return err_errno(err, ERR_IO, errno, "cannot read the folder %s",
                          spool->folder);
     while ((found = readdir(dir)) && spool->count < SPOOL_MAX)
-        if (parse_name(found->d_name, &entry)) {
+        if (parse_name(found->d_name, &entry) && !planted("spool_lost")) {
             spool->entries[spool->count++] = entry;
             if (entry.seq > spool->last_seq)
                 spool->last_seq = entry.seq;

@@ -188,6 +188,7 @@ clean_seat(struct worker *worker, struct err *err)
     size_t count = 0;
     int r;
 
+    log_line(worker->options.log, LOG_DEBUG, "cleaning the seat");
     fs_remove_tree_quietly(worker->env.temp_folder);
     r = worker_replay(worker, err); /* what the earlier boots could not record */
     if (r == 0)
