@@ -157,17 +157,53 @@ obey_flags(struct worker *worker)
     }
 }
 
-/* Our row was removed: what we held is closed by now. Start anew as the same one. */
+static bool
+is_ours(const struct slot *slot, const struct lost_request *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (list[i].request_id == slot->request_id &&
+            list[i].token.number == slot->token)
+            return true;
+    return false;
+}
+
+/* Give up the runs whose claims are gone. Those that we have claimed since we were
+ * declared dead go on: nobody has closed them. */
+static int
+give_up_lost(struct worker *worker, struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct lost_request *list = NULL;
+    size_t count = 0;
+    int r =
+        queue_held_by(worker->options.store, worker->id, &arena, &list, &count, err);
+
+    if (r < 0)
+        return r;
+    list_each(node, &worker->held)
+    {
+        struct slot *slot = list_entry(node, struct slot, held);
+
+        if (!is_ours(slot, list, count))
+            run_ask(slot->run, RUN_LOST);
+    }
+    return 0;
+}
+
+/* Our row was removed, and what we held then is closed. Start anew as the same one:
+ * first the row, so that nobody takes what we hold now for a dead one's. */
 static void
 come_back(struct worker *worker)
 {
     struct err err = {0};
+    int r = worker_announce(worker, &err);
 
-    ask_all(worker, RUN_LOST);
     log_line(worker->options.log, LOG_ERROR,
-             "this worker was declared dead (its beats did not arrive); its runs are "
-             "given up");
-    if (worker_announce(worker, &err) < 0)
+             "this worker was declared dead (its beats did not arrive); runs that it "
+             "lost are given up");
+    if (r == 0)
+        r = give_up_lost(worker, &err);
+    if (r < 0) /* then the runs learn of it by their own writes */
         log_line(worker->options.log, LOG_ERROR, "cannot announce this worker again",
                  log_str("reason", err.text));
 }
@@ -385,6 +421,16 @@ keep_outcome(void *arg, const struct finish_order *order, struct err *err)
     return spool_put(arg, order, err);
 }
 
+/* The way of a run, for who asks for that much (log.level: debug). */
+static void
+log_stage(void *arg, int64_t request_id, const char *stage)
+{
+    const struct worker *worker = arg;
+
+    log_line(worker->options.log, LOG_DEBUG, "stage", log_i64("request", request_id),
+             log_str("stage", stage));
+}
+
 int
 worker_new(const struct worker_options *options, struct worker **ret_worker,
            struct err *err)
@@ -405,6 +451,10 @@ worker_new(const struct worker_options *options, struct worker **ret_worker,
         .progress_gap_us = PROGRESS_GAP_US,
         .keep = keep_outcome, /* in the spool, once it is open */
     };
+    if (log_wants(options->log, LOG_DEBUG)) {
+        worker->env.stage = log_stage;
+        worker->env.stage_arg = worker;
+    }
     list_init(&worker->held);
     pthread_mutex_init(&worker->lock, NULL);
     pthread_condattr_init(&attr);

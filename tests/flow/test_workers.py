@@ -44,3 +44,21 @@ def test_every_lane_is_served_however_many_there_are(cluster):
         site.close()
     finally:
         site.discard()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "pg"])
+def test_A14_what_was_claimed_after_a_declaration_of_death_goes_on(kind, cluster):
+    """Its row is gone, its claim is not: a worker that woke up has claimed it since."""
+    site = Site(kind, cluster, jobs.SLOW, "lanes: {normal: 1}\n"
+                "worker: {heartbeat: 1s, dead_after: 3s, reap: 1s}\n")
+    try:
+        site.up()
+        request_id = site.submit_id("slow", rows=60, ms=50)
+        site.wait_progress(request_id, 2)
+        site.store_do("DELETE FROM pawl.worker")
+        wait_for(lambda: "was declared dead" in site.worker.log(), "it comes back")
+        assert site.wait_done(request_id)["attempt"] == 1
+        assert site.count("execution") == 1 and site.count("worker") == 1
+        site.close()
+    finally:
+        site.discard()
