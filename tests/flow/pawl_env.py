@@ -264,7 +264,8 @@ class Site:
     # --- processes ---
 
     def environment(self, **more):
-        clean = {k: v for k, v in os.environ.items() if not k.startswith("PAWL_")}
+        clean = {k: v for k, v in os.environ.items()
+                 if not k.startswith("PAWL_") or k == "PAWL_PLANT"}
         return {**clean, **more}
 
     def start(self, role, name=None, ready=True, config="pawl.yaml", **env):
