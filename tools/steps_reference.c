@@ -59,6 +59,10 @@ print_options(const struct io_option *options, size_t count)
         [IO_OPTION_MAP] = "map",
         [IO_OPTION_LIST] = "list",
         [IO_OPTION_TYPES] = "map: column to type",
+        [IO_OPTION_ANY] = "see there",
+        [IO_OPTION_COUNT] = "whole number",
+        [IO_OPTION_DURATION] = "duration",
+        [IO_OPTION_SIZE] = "bytes",
     };
 
     puts("\n| key | value | meaning |\n|---|---|---|");

@@ -8,6 +8,9 @@
 #include "base/err.h"
 #include "base/strs.h"
 #include "io/option.h"
+#include "io/process_filter.h"
+#include "io/process_http.h"
+#include "io/process_map.h"
 #include "io/read_csv.h"
 #include "io/read_jsonl.h"
 #include "io/read_sql.h"
@@ -105,7 +108,29 @@ static const struct writer_kind writers[] = {
     {"jsonl", "JSON, an object a line", OPTIONS(write_jsonl_options), "application/jsonl", 10000, write_jsonl_new},
     {"sql", "rows of a table", OPTIONS(write_sql_options), NULL, 1000, write_sql_new},
 };
+
+static const struct processor_kind processors[] = {
+    {"http", "calls an API for each item, rows out of its replies", process_http_check, process_http_new},
+    {"map", "renames, sets, casts and drops columns", process_map_check, process_map_new},
+    {"filter", "lets rows through or not", process_filter_check, process_filter_new},
+};
 /* clang-format on */
+
+const struct processor_kind *
+format_processors(size_t *ret_count)
+{
+    *ret_count = array_len(processors);
+    return processors;
+}
+
+const struct processor_kind *
+format_processor(const char *name)
+{
+    for (size_t i = 0; i < array_len(processors); i++)
+        if (str_eq(processors[i].name, name))
+            return &processors[i];
+    return NULL;
+}
 
 const struct reader_kind *
 format_readers(size_t *ret_count)

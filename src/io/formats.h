@@ -1,9 +1,11 @@
 /*
- * The index of the room: every reader and writer there is (table in formats.c).
+ * The index of the room: every reader, processor and writer there is (tables in
+ * formats.c).
  */
 #ifndef IO_FORMATS_H
 #define IO_FORMATS_H
 
+#include "io/processor.h"
 #include "io/reader.h"
 #include "io/writer.h"
 
@@ -35,6 +37,17 @@ struct writer_kind {
     size_t chunk;             /* default rows a chunk */
     writer_new_fn new_writer;
 };
+
+struct processor_kind {
+    const char *name; /* the key of `process` that chooses it */
+    const char *help;
+    processor_check_fn check;
+    processor_new_fn new_processor;
+};
+
+/* NULL: there is none of that name. */
+const struct processor_kind *format_processor(const char *name);
+const struct processor_kind *format_processors(size_t *ret_count);
 
 const struct reader_kind *format_readers(size_t *ret_count);
 const struct writer_kind *format_writers(size_t *ret_count);

@@ -119,6 +119,31 @@ unknown_charset(const char *where, const char *name, struct err *err)
                    buf_str(&list));
 }
 
+/* A text with a unit, or for a size a bare number. */
+static int
+unit_check(const char *where, const struct io_option *option, const json_t *value,
+           struct err *err)
+{
+    const char *text = json_string_value(value);
+    int64_t ignored = 0;
+    int r;
+
+    if (option->type == IO_OPTION_SIZE && json_is_integer(value) &&
+        json_integer_value(value) >= 0)
+        return 0;
+    if (!text)
+        return err_set(err, ERR_CONFIG, "%s.%s: must be a text such as %s (%s)", where,
+                       option->name, option->type == IO_OPTION_SIZE ? "5MiB" : "500ms",
+                       option->help);
+    r = option->type == IO_OPTION_SIZE
+            ? parse_size(option->name, text, &ignored, err)
+            : parse_duration_us(option->name, text, &ignored, err);
+    if (r == 0)
+        return 0;
+    err->code = ERR_CONFIG;
+    return err_prefix(err, "%s", where);
+}
+
 static int
 option_check(const char *where, const struct io_option *option, const json_t *value,
              struct err *err)
@@ -177,6 +202,16 @@ option_check(const char *where, const struct io_option *option, const json_t *va
                        "%s.%s: must map column names to types (%s), or be a list of "
                        "names",
                        where, option->name, type_words);
+    case IO_OPTION_ANY:
+        return 0;
+    case IO_OPTION_COUNT:
+        if (json_is_integer(value) && json_integer_value(value) >= 0)
+            return 0;
+        return err_set(err, ERR_CONFIG, "%s.%s: must be a whole number (%s)", where,
+                       option->name, option->help);
+    case IO_OPTION_DURATION:
+    case IO_OPTION_SIZE:
+        return unit_check(where, option, value, err);
     }
     return 0;
 }
@@ -221,6 +256,41 @@ bool
 io_option_bool(const json_t *def, const char *name)
 {
     return json_is_true(json_object_get(def, name));
+}
+
+int64_t
+io_option_number(const json_t *def, const char *name, int64_t fallback)
+{
+    const json_t *value = json_object_get(def, name);
+
+    return json_is_integer(value) ? json_integer_value(value) : fallback;
+}
+
+int64_t
+io_option_ms(const json_t *def, const char *name, int64_t fallback_ms)
+{
+    const char *text = json_string_value(json_object_get(def, name));
+    struct err ignored = {0};
+    int64_t us = 0;
+
+    if (!text || parse_duration_us(name, text, &us, &ignored) < 0)
+        return fallback_ms;
+    return (us + 999) / 1000;
+}
+
+int64_t
+io_option_size(const json_t *def, const char *name, int64_t fallback)
+{
+    const json_t *value = json_object_get(def, name);
+    struct err ignored = {0};
+    int64_t bytes = 0;
+
+    if (json_is_integer(value))
+        return json_integer_value(value);
+    if (!json_is_string(value) ||
+        parse_size(name, json_string_value(value), &bytes, &ignored) < 0)
+        return fallback;
+    return bytes;
 }
 
 char

@@ -25,6 +25,10 @@ enum io_option_type {
     IO_OPTION_TEXTS,   /* map from name to text, not empty */
     IO_OPTION_MAP,     /* any map; whoever reads it checks it */
     IO_OPTION_TYPES,   /* column name → type word (text, integer, …) */
+    IO_OPTION_ANY,
+    IO_OPTION_COUNT,    /* a whole number >= 0 */
+    IO_OPTION_DURATION, /* 500ms, 2s, 1h30m */
+    IO_OPTION_SIZE,     /* bytes: 5MiB */
 };
 
 struct io_option {
@@ -43,6 +47,9 @@ int io_options_check(const char *where, const json_t *def,
 /* After the check; fallback when the key is absent. */
 const char *io_option_text(const json_t *def, const char *name, const char *fallback);
 bool io_option_bool(const json_t *def, const char *name);
+int64_t io_option_number(const json_t *def, const char *name, int64_t fallback);
+int64_t io_option_ms(const json_t *def, const char *name, int64_t fallback_ms);
+int64_t io_option_size(const json_t *def, const char *name, int64_t fallback);
 char io_option_char(const json_t *def, const char *name, char fallback);
 
 #endif

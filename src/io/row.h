@@ -47,15 +47,25 @@ struct column {
     enum cell_type type; /* what the source declares; a cell may differ */
 };
 
+/* The items that the rows of a processed chunk belong to: the reader's row and what
+ * became of it (outcome, code, row_count). */
+struct item_view {
+    const struct column *columns;
+    size_t width;
+    const struct cell *cells; /* count * width */
+    size_t count;
+};
+
 struct row_set {
     size_t width;       /* cells in a row */
     size_t count;       /* rows */
     struct cell *cells; /* count * width, row after row */
     size_t cells_cap;
-    size_t bytes;             /* bytes of text kept */
-    size_t max_bytes;         /* soft ceiling, see row_set_full */
-    struct row_block *blocks; /* all blocks, in order of filling */
-    struct row_block *fill;   /* the one being filled */
+    size_t bytes;                  /* bytes of text kept */
+    size_t max_bytes;              /* soft ceiling, see row_set_full */
+    struct row_block *blocks;      /* all blocks, in order of filling */
+    struct row_block *fill;        /* the one being filled */
+    const struct item_view *items; /* of a chunk; NULL: each row is an item */
 };
 
 /* The longest single cell a reader may keep; longer is ERR_TOO_LARGE. */

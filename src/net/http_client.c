@@ -89,6 +89,10 @@ place_of(const struct http_call *call, char place[PLACE_SIZE])
     size_t host_len = strcspn(host, "/?#");
     const char *at = memrchr(host, '@', host_len);
 
+    if (call->shown != NULL) {
+        snprintf(place, PLACE_SIZE, "%s", call->shown);
+        return place;
+    }
     if (call->unix_path != NULL) {
         snprintf(place, PLACE_SIZE, "the socket %s", call->unix_path);
         return place;

@@ -26,6 +26,7 @@ typedef int (*http_body_fn)(void *arg, const char *data, size_t len, struct err 
 struct http_call {
     const char *method;    /* "GET", "POST" … */
     const char *url;       /* http:// or https:// */
+    const char *shown;     /* what messages call it; NULL: its scheme, host and path */
     const char *unix_path; /* speak through this socket; url's host is only a name */
     const char *proxy;     /* NULL: none */
     const struct http_field *fields;

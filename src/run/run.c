@@ -55,6 +55,7 @@ run_free(struct run *run)
     if (!run)
         return;
     run_databases_close(run);
+    run_calls_release(run);
     json_decref(run->params);
     queue_job_free(run->rules);
     arena_release(&run->arena);
@@ -119,11 +120,13 @@ end_with_failure(struct end *end, enum run_wish wish, const struct err *err)
 }
 
 static void
-end_with_step(struct end *end, enum run_wish wish, int step_outcome)
+end_with_step(struct end *end, enum run_wish wish, const char *why, int step_outcome)
 {
     struct err none = {0};
 
-    if (step_outcome == STEP_STOPPED && wish == RUN_STOP)
+    if (step_outcome == STEP_STOPPED && why[0] && wish <= RUN_STOP)
+        end_with(end, OUTCOME_STOPPED, why);
+    else if (step_outcome == STEP_STOPPED && wish == RUN_STOP)
         end_with(end, OUTCOME_STOPPED,
                  "Stopped at a chunk boundary, by a shutdown of the worker or by "
                  "request; ask for it again.");
@@ -274,7 +277,7 @@ start_execution(struct run *run, const struct request *request, struct err *err)
 static int
 prepare(struct run *run, enum request_outcome *ret_outcome, struct err *err)
 {
-    struct request request = {.estimate = -1};
+    struct request request = {.estimate = -1, .max_calls = -1};
     size_t count = 0;
     int r;
 
@@ -298,8 +301,12 @@ prepare(struct run *run, enum request_outcome *ret_outcome, struct err *err)
         r = err_set(err, ERR_NOT_FOUND, "request %" PRId64 " has no row",
                     run->request_id);
     run->estimate = request.estimate;
+    run->max_calls = request.max_calls;
     if (r == 0)
         r = start_execution(run, &request, err);
+    /* A neighbour of the runs' folders: those go when the worker starts. */
+    run->files_folder = arena_printf(&run->arena, "%s-kept/%" PRId64,
+                                     run->env->temp_folder, run->instance_id);
     if (r == -ERR_JOB_ALREADY_RUNNING)
         *ret_outcome = OUTCOME_REFUSED;
     return r;
@@ -428,7 +435,7 @@ carry_steps(struct run *run, struct end *end)
             return;
         }
         if (outcome != STEP_COMPLETED) {
-            end_with_step(end, run_wish(run), outcome);
+            end_with_step(end, run_wish(run), run->why, outcome);
             return;
         }
         if (made.name[0])
@@ -502,11 +509,14 @@ record(struct run *run, struct end *end, struct run_report *report)
 
 /* Before the end is recorded: after that nobody would look for what a kill leaves. */
 static void
-tidy(struct run *run)
+tidy(struct run *run, enum request_outcome outcome)
 {
     result_store_drop_parts(run->env->results, run->request_id, run->token.number);
     if (run->temp_folder)
         fs_remove_tree_quietly(run->temp_folder);
+    if (run->files_folder && run->instance_id &&
+        (outcome == OUTCOME_COMPLETED || outcome == OUTCOME_CANCELLED))
+        fs_remove_tree_quietly(run->files_folder);
 }
 
 /* A result that was published but belongs to no recorded outcome must not stay. When
@@ -552,7 +562,7 @@ run_carry_out(struct run *run, struct run_report *ret_report)
         publish(run, &end);
     }
     run_databases_close(run);
-    tidy(run);
+    tidy(run, end.outcome);
     if (planted("publish_after_outcome"))
         move_result(run, &end, false);
     record(run, &end, &report);

@@ -16,15 +16,23 @@
 
 struct db;
 struct config_job;
+struct zone;
 struct queue_job;
 struct finish_order;
 
 #define RUN_DATABASES_MAX 16
+#define RUN_BUDGETS_MAX   16
 
 struct run_database {
     const char *name; /* in the run's arena */
     enum io_db_use use;
     struct db *db;
+};
+
+/* The zone of a budget that the run uses. */
+struct run_zone {
+    const char *budget; /* of the configuration */
+    struct zone *zone;  /* owned */
 };
 
 struct run {
@@ -49,7 +57,13 @@ struct run {
     int64_t instance_id;
     int64_t estimate; /* rows expected, -1 = not known */
 
+    int64_t max_calls;                      /* of the request, -1 = not given */
+    struct run_zone zones[RUN_BUDGETS_MAX]; /* under the lock */
+    size_t n_zones;
+    char *files_folder; /* of `fetch`: kept as long as the instance may go on */
+
     /* The step that runs. */
+    char why[IO_WHY_MAX]; /* it stopped by itself because of this */
     const char *step_name;
     int64_t step_id;
     int64_t chunk;
@@ -87,6 +101,10 @@ int run_database(struct run *run, const char *name, enum io_db_use use,
                  struct db **ret_db, struct err *err) must_check;
 void run_databases_cut(struct run *run); /* any thread */
 void run_databases_close(struct run *run);
+
+/* Calls to the outside: callbacks for io, and the end of what they needed. */
+void run_calls_prepare(struct run *run, struct io_ctx *io);
+void run_calls_release(struct run *run);
 
 void run_pause_ms(int64_t ms);
 

@@ -191,6 +191,7 @@ run_step_prepare(struct run *run, struct io_ctx *io, struct step_ctx *ctx)
         .part_path = run->part_path,
         .arena = &run->arena,
     };
+    run_calls_prepare(run, io);
     *ctx = (struct step_ctx){
         .io = io,
         .total_rows = -1,

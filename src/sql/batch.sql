@@ -152,3 +152,18 @@ WHERE mine.id = $1 AND (e.id = mine.id OR s.state = 'COMPLETED')
         WHERE e2.instance_id = mine.instance_id AND e2.id > e.id AND e2.id <= mine.id
             AND s2.name = s.name)
 ORDER BY s.ordinal, s.id;
+
+-- name: batch_skip_note (instance_id bigint, step text, item bigint, class text,
+-- request_id bigint, item_values text, message text)
+-- The same item once, with its last message: a chunk may be done again.
+INSERT INTO pawl.step_skip (instance_id, step, item, class, request_id, item_values,
+    message, noted_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, pawl_now())
+ON CONFLICT (instance_id, step, item, class) DO UPDATE SET request_id = excluded.request_id,
+    item_values = excluded.item_values, message = excluded.message,
+    noted_at = excluded.noted_at;
+
+-- name: batch_skips_of_request (request_id bigint, n bigint) -> (step text, item bigint,
+-- class text, item_values text, message text, noted_at bigint)
+SELECT step, item, class, item_values, message, noted_at FROM pawl.step_skip
+WHERE request_id = $1 ORDER BY noted_at, step, item LIMIT $2;

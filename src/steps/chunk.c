@@ -21,6 +21,7 @@
 #include "io/io_ctx.h"
 #include "io/row.h"
 #include "io/template.h"
+#include "steps/chunk_items.h"
 
 #include <string.h>
 
@@ -32,6 +33,8 @@ struct chunk_run {
     struct reader *reader;
     struct writer *writer;
     struct row_set rows;
+    struct chunk_items items;
+    const struct row_set *writing; /* what the chunk's checkpoint writes */
     struct buf position;
     struct buf state;
     size_t chunk_rows;
@@ -44,7 +47,8 @@ struct chunk_run {
 static int
 check_keys(const json_t *def, struct err *err)
 {
-    static const char *const keys[] = {"name", "chunk", "read", "write"};
+    static const char *const keys[] = {"name",    "chunk", "read",       "write",
+                                       "process", "skip",  "concurrency"};
     const char *key;
     json_t *value;
 
@@ -60,7 +64,8 @@ check_keys(const json_t *def, struct err *err)
         near = str_nearest(key, keys, array_len(keys));
         return err_set(err, ERR_CONFIG, "unknown key \"%s\"%s%s%s", key,
                        near ? "; did you mean \""
-                            : "; there are: name, chunk, read, write",
+                            : "; there are: name, chunk, concurrency, "
+                              "read, process, skip, write",
                        near ? near : "", near ? "\"?" : "");
     }
     return 0;
@@ -95,6 +100,8 @@ chunk_step_validate(const json_t *def, struct err *err)
     if (r == 0)
         r = format_choose_reader(json_object_get(def, "read"), &reader, err);
     if (r == 0)
+        r = chunk_items_check(def, err);
+    if (r == 0)
         r = format_choose_writer(json_object_get(def, "write"), NULL, &writer, err);
     if (r == 0)
         return 0;
@@ -110,6 +117,7 @@ static void
 chunk_run_release(struct chunk_run *run)
 {
     writer_freep(&run->writer);
+    chunk_items_release(&run->items);
     reader_freep(&run->reader);
     row_set_release(&run->rows);
     buf_release(&run->position);
@@ -153,13 +161,16 @@ chunk_open(struct chunk_run *run, struct err *err)
     if (r == 0)
         r = open_writer(run, &resumed, err);
     if (r == 0)
-        r = reader_open(run->reader, resumed ? ctx->reader_position : NULL, err);
+        r = chunk_items_open_reader(run->reader, resumed ? ctx->reader_position : NULL,
+                                    err);
+    if (r == 0)
+        r = chunk_items_open(&run->items, ctx, run->reader, err);
     if (r < 0)
         return r;
     if (resumed)
         run->counters = ctx->counters;
     run->chunk_rows = chunk ? (size_t)json_integer_value(chunk) : run->kind->chunk;
-    columns = reader_columns(run->reader, &width);
+    columns = chunk_items_columns(&run->items, &width);
     return writer_begin(run->writer, columns, width, err);
 }
 
@@ -170,7 +181,7 @@ apply_rows(void *arg, struct db *db, struct err *err)
 {
     struct chunk_run *run = arg;
 
-    return writer_apply(run->writer, db, &run->rows, err);
+    return writer_apply(run->writer, db, run->writing, err);
 }
 
 /* The finished writer's state, for whoever looks at the checkpoint. */
@@ -187,7 +198,7 @@ finish_writer(struct chunk_run *run, struct err *err)
 }
 
 static int
-checkpoint(struct chunk_run *run, bool last, struct err *err)
+checkpoint(struct chunk_run *run, size_t items, bool last, struct err *err)
 {
     struct step_checkpoint cp = {.last = last};
     int r;
@@ -196,11 +207,11 @@ checkpoint(struct chunk_run *run, bool last, struct err *err)
     buf_clear(&run->state);
     r = last ? finish_writer(run, err) : writer_commit(run->writer, &run->state, err);
     if (r == 0)
-        r = reader_position(run->reader, &run->position, err);
+        r = chunk_items_position(&run->items, items, &run->position, err);
     if (r < 0)
         return r;
-    run->counters.commits++;
     cp.counters = run->counters;
+    cp.counters.commits++;
     cp.reader_position = buf_str(&run->position);
     cp.writer_state = buf_str(&run->state);
     if (run->writer->in_checkpoint) {
@@ -210,25 +221,94 @@ checkpoint(struct chunk_run *run, bool last, struct err *err)
     return run->ctx->checkpoint(run->ctx->checkpoint_arg, &cp, err);
 }
 
+/* Write the rows and commit them; the counters count them if that goes well. items: how
+ * many of the chunk are settled then. */
+static int
+write_and_commit(struct chunk_run *run, const struct row_set *rows, size_t items,
+                 bool last, struct err *err)
+{
+    struct step_counters before = run->counters;
+    int r = 0;
+
+    run->writing = rows;
+    if (rows->count > 0 || (rows->items && !run->kind->content_type))
+        r = writer_write(run->writer, rows, err);
+    if (r < 0)
+        return r;
+    run->counters.written += (int64_t)rows->count;
+    r = checkpoint(run, items, last, err);
+    if (r == 0)
+        run->counters.commits++;
+    else
+        run->counters = before;
+    return r;
+}
+
+/* The chunk was rolled back for a row in it: each item alone, so that only the bad one
+ * is left out. */
+static int
+search_bad_item(struct chunk_run *run, bool last, struct err *err)
+{
+    size_t count = run->items.handled;
+
+    run->counters.rollbacks++;
+    for (size_t i = 0; i < count; i++) {
+        const struct row_set *rows = chunk_items_only(&run->items, i);
+        bool end = last && i + 1 == count;
+        int r = write_and_commit(run, rows, i + 1, end, err);
+
+        if (r < 0) {
+            r = chunk_items_refused(&run->items, i, r, &run->counters, err);
+            /* Even if it was the last: the step's end is a commit of its own. */
+            if (r == 0 && end) {
+                row_set_clear(&run->rows, run->items.read_width);
+                r = write_and_commit(run, &run->rows, count, true, err);
+            }
+        }
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+static int
+commit_chunk(struct chunk_run *run, const struct row_set *rows, bool last,
+             struct err *err)
+{
+    int r = write_and_commit(run, rows, run->items.handled, last, err);
+
+    if (r != -ERR_DB_CONSTRAINT || !(run->items.skip_on & ITEM_CONSTRAINT) ||
+        !run->writer->in_checkpoint)
+        return r;
+    err_clear(err);
+    return search_bad_item(run, last, err);
+}
+
 /* One chunk from reading to checkpoint; *ret_last: it was the last. */
 static int
 chunk_do(struct chunk_run *run, bool *ret_last, struct err *err)
 {
-    int r = reader_read_chunk(run->reader, run->chunk_rows, &run->rows, err);
+    const struct row_set *rows = NULL;
+    bool whole = true;
+    int read;
+    int r = chunk_items_mark(&run->items, err);
 
     if (r < 0)
         return r;
-    if (r == READER_BAD)
-        return -(int)err->code;
-    *ret_last = r == READER_END;
-    run->counters.read += (int64_t)run->rows.count;
-    if (run->rows.count > 0) {
-        r = writer_write(run->writer, &run->rows, err);
-        if (r < 0)
-            return r;
-        run->counters.written += (int64_t)run->rows.count;
-    }
-    return checkpoint(run, *ret_last, err);
+    read = reader_read_chunk(run->reader, run->chunk_rows, &run->rows, err);
+    if (read < 0)
+        return read;
+    if (read == READER_BAD)
+        r = chunk_items_bad_record(&run->items, &run->counters, err);
+    if (r == 0)
+        r = chunk_items_work(&run->items, &run->rows, &run->counters, &rows, &whole,
+                             err);
+    if (r < 0)
+        return r;
+    *ret_last = read == READER_END && whole;
+    if (whole || run->items.handled > 0)
+        r = commit_chunk(run, rows, *ret_last, err);
+    return r != 0 ? r : chunk_items_end(&run->items, err);
 }
 
 static int

@@ -65,6 +65,7 @@ BEGIN
         ('paused', 'select, insert, delete', 'select', 'select'),
         ('budget', 'select', 'select, insert, update', 'select'),
         ('request_calls', 'select', 'select, insert, update (used)', 'select'),
+        ('step_skip', 'select', 'select, insert, update (request_id, item_values, message, noted_at)', 'select'),
         ('request_view', 'select', 'select', 'select'),
         -- sequences
         ('request_id', 'usage, select', 'usage, select', 'select'),

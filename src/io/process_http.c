@@ -1,0 +1,546 @@
+/*
+ * For each item: the alternatives in order until one has data, for each of them the
+ * pages in order until the last, from each page its rows. Nothing of an item is kept
+ * unless all of it went well.
+ */
+#include "io/process_http.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/strs.h"
+#include "io/call_text.h"
+#include "io/cell_text.h"
+#include "io/document.h"
+#include "io/http_spec.h"
+#include "io/http_talk.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct http_processor {
+    struct processor processor;
+    struct http_spec spec;
+    struct http_link link;
+    struct arena arena;
+    struct http_talk talks[PROCESS_LANES_MAX];
+    size_t n_talks;
+    const struct column *in;
+    size_t in_width;
+    size_t *carried; /* columns of the item that go along */
+    size_t n_carried;
+    const char **paths; /* of the fields */
+    size_t n_fields;
+    const json_t *alternatives; /* a list, or NULL */
+};
+
+/* An item under way. */
+struct asking {
+    struct http_processor *http;
+    struct http_talk *talk;
+    struct item *item;
+    const struct cell *cells; /* of the item */
+    struct row_set *out;
+    const char *alternative;
+    char *why;
+    int64_t page_rows; /* of the page that is read */
+    int64_t rows;      /* of all pages so far */
+    int failure;       /* of a cell; err has it */
+    struct err *err;
+};
+
+enum ask_outcome { ASK_ROWS = 100, ASK_NO_DATA };
+
+static struct http_processor *
+http_of(struct processor *processor)
+{
+    return container_of(processor, struct http_processor, processor);
+}
+
+int
+process_http_check(const json_t *def, struct err *err)
+{
+    scoped(http_spec_release) struct http_spec spec = {0};
+
+    return http_spec_read(def, "process.http", HTTP_USE_PROCESS, &spec, err);
+}
+
+/* --- open --- */
+
+static int
+choose_carried(struct http_processor *http, struct err *err)
+{
+    const json_t *chosen = http->spec.columns;
+    size_t count = chosen ? json_array_size(chosen) : http->in_width;
+
+    http->carried = arena_array(&http->arena, size_t, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = json_string_value(json_array_get(chosen, i));
+        long at = chosen ? column_find(http->in, http->in_width, name) : (long)i;
+
+        if (at < 0)
+            return err_set(err, ERR_CONFIG,
+                           "http.columns: the item has no column \"%s\"", name);
+        http->carried[i] = (size_t)at;
+    }
+    http->n_carried = count;
+    return 0;
+}
+
+static int
+add_column(struct http_processor *http, struct column *columns, size_t at,
+           const char *name, enum cell_type type, struct err *err)
+{
+    if (column_find(columns, at, name) >= 0)
+        return err_set(err, ERR_CONFIG,
+                       "http: two columns named \"%s\"; name the field otherwise, or "
+                       "leave the item's out with `columns`",
+                       name);
+    columns[at] = (struct column){.name = name, .type = type};
+    return 0;
+}
+
+static int
+make_columns(struct http_processor *http, struct err *err)
+{
+    const json_t *fields = http->spec.fields;
+    size_t n_fields =
+        json_is_array(fields) ? json_array_size(fields) : json_object_size(fields);
+    struct column *columns =
+        arena_array(&http->arena, struct column, http->n_carried + n_fields + 2);
+    size_t count = 0;
+    const char *name;
+    json_t *path;
+    size_t i;
+    int r = 0;
+
+    http->paths = arena_array(&http->arena, const char *, n_fields + 1);
+    for (i = 0; i < http->n_carried && r == 0; i++) {
+        const struct column *in = &http->in[http->carried[i]];
+
+        r = add_column(http, columns, count++, in->name, in->type, err);
+    }
+    if (r == 0 && http->spec.alternative)
+        r = add_column(http, columns, count++, http->spec.alternative, CELL_TEXT, err);
+    json_object_foreach((json_t *)(uintptr_t)fields, name, path)
+    {
+        http->paths[http->n_fields++] = json_string_value(path);
+        if (r == 0)
+            r = add_column(http, columns, count++, name, CELL_NULL, err);
+    }
+    json_array_foreach(fields, i, path)
+    {
+        http->paths[http->n_fields++] = json_string_value(path);
+        if (r == 0)
+            r = add_column(http, columns, count++, json_string_value(path), CELL_NULL,
+                           err);
+    }
+    if (r == 0 && http->spec.content.column)
+        r = add_column(http, columns, count++, http->spec.content.column, CELL_TEXT,
+                       err);
+    if (r == 0 && count == 0)
+        r = err_set(err, ERR_CONFIG, "http: no columns are left; name some `fields`");
+    http->processor.columns = columns;
+    http->processor.width = count;
+    return r;
+}
+
+/* "{name}" of a parameter that is a list, or the list itself. */
+static int
+find_alternatives(struct http_processor *http, struct err *err)
+{
+    const json_t *given = http->spec.alternatives;
+    const char *text = json_string_value(given);
+    char name[128];
+
+    http->alternatives = given;
+    if (!text)
+        return 0;
+    (void)str_copy(name, sizeof(name), *text == '{' ? text + 1 : text);
+    name[strcspn(name, "}")] = '\0';
+    http->alternatives = json_object_get(http->processor.io->params, name);
+    if (json_array_size(http->alternatives) == 0)
+        return err_set(err, ERR_CONFIG,
+                       "http.alternatives: %s is no parameter that is a list with "
+                       "values",
+                       text);
+    return 0;
+}
+
+static int
+http_open(struct processor *processor, const struct column *in, size_t width,
+          size_t lanes, struct err *err)
+{
+    struct http_processor *http = http_of(processor);
+    int r;
+
+    http->in = in;
+    http->in_width = width;
+    r = find_alternatives(http, err);
+    if (r == 0)
+        r = choose_carried(http, err);
+    if (r == 0)
+        r = make_columns(http, err);
+    http_link_init(&http->link, processor->io, &http->spec);
+    for (; r == 0 && http->n_talks < lanes; http->n_talks++)
+        r = http_talk_init(&http->talks[http->n_talks], &http->link, err);
+    return r;
+}
+
+/* --- rows --- */
+
+static int
+set_cell(struct row_set *out, struct cell *cell, const json_t *value,
+         const char *column, struct err *err)
+{
+    char *text;
+    int r;
+
+    if (!value || json_is_null(value))
+        return 0;
+    if (json_is_integer(value)) {
+        cell_set_i64(cell, CELL_INT, json_integer_value(value));
+    } else if (json_is_real(value)) {
+        cell_set_real(cell, json_real_value(value));
+    } else if (json_is_boolean(value)) {
+        cell_set_i64(cell, CELL_BOOL, json_is_true(value));
+    } else if (json_is_string(value)) {
+        return cell_set_text(out, cell, CELL_TEXT, json_string_value(value),
+                             json_string_length(value), column, err);
+    } else {
+        text = json_dumps(value, JSON_COMPACT);
+        r = cell_set_text(out, cell, CELL_TEXT, text ? text : "",
+                          text ? strlen(text) : 0, column, err);
+        free(text);
+        return r;
+    }
+    return 0;
+}
+
+static struct cell *
+begin_row(struct asking *asking, size_t *ret_next)
+{
+    const struct http_processor *http = asking->http;
+    struct cell *cells = row_set_add(asking->out);
+    size_t next = 0;
+
+    for (; next < http->n_carried; next++)
+        cells[next] = asking->cells[http->carried[next]];
+    if (asking->alternative) {
+        struct err ignored = {0};
+
+        (void)cell_set_text(asking->out, &cells[next], CELL_TEXT, asking->alternative,
+                            strlen(asking->alternative), "", &ignored);
+    }
+    if (http->spec.alternative)
+        next++;
+    *ret_next = next;
+    return cells;
+}
+
+static int
+take_row(void *arg, const json_t *value)
+{
+    struct asking *asking = arg;
+    const struct http_processor *http = asking->http;
+    size_t next = 0;
+    struct cell *cells = begin_row(asking, &next);
+
+    asking->page_rows++;
+    for (size_t i = 0; i < http->n_fields; i++) {
+        const json_t *found = reply_value(value, http->paths[i]);
+        int r = set_cell(asking->out, &cells[next + i], found,
+                         http->processor.columns[next + i].name, asking->err);
+
+        if (r < 0) {
+            asking->failure = r;
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* The body itself, as a text in its column. */
+static int
+take_document(struct asking *asking, struct http_said *said, struct call_names *names)
+{
+    const struct http_processor *http = asking->http;
+    scoped(buf_release) struct buf text = {0};
+    scoped(buf_release) struct buf entry = {0};
+    size_t next = 0;
+    struct cell *cells;
+    int r = 0;
+
+    buf_init(&entry, 1024);
+    buf_init(&text, (size_t)http->spec.content.max_bytes);
+    if (http->spec.content.zip)
+        r = call_text_fill("content.zip", http->spec.content.zip, names, CALL_FILE,
+                           &entry, asking->err);
+    if (r == 0)
+        r = document_text(said->body.data, said->body.len,
+                          http->spec.content.zip ? buf_str(&entry) : NULL,
+                          http->spec.content.encodings, &text, asking->err);
+    if (r < 0)
+        return r;
+    cells = begin_row(asking, &next);
+    return cell_set_text(asking->out, &cells[next + http->n_fields], CELL_TEXT,
+                         buf_str(&text), text.len, http->spec.content.column,
+                         asking->err);
+}
+
+/* --- pages --- */
+
+/* A number at the path, written as a number or as text; -1: none there. */
+static int64_t
+number_at(const struct http_said *said, const char *path)
+{
+    const json_t *found =
+        path ? reply_scalar(said->tree.root, path, said->tree.format == REPLY_XML)
+             : NULL;
+    char room[48];
+    int64_t value;
+
+    if (!found || !str_to_i64(reply_text(found, room), &value) || value < 0)
+        return -1;
+    return value;
+}
+
+static bool
+is_last_page(const struct asking *asking, const struct http_said *said, int64_t page)
+{
+    const struct http_pages *pages = &asking->http->spec.pages;
+    int64_t total = number_at(said, pages->total);
+    int64_t last = number_at(said, pages->last);
+
+    if (asking->page_rows == 0)
+        return true;
+    if (total >= 0)
+        return asking->rows >= total;
+    if (last >= 0)
+        return (page - pages->from) / pages->step + 1 >= last;
+    return pages->size == 0 || asking->page_rows < pages->size;
+}
+
+static void
+page_extras(const struct http_pages *pages, int64_t page, struct http_extra extras[2])
+{
+    extras[0].name = pages->param;
+    snprintf(extras[0].value, sizeof(extras[0].value), "%" PRId64, page);
+    extras[1].name = pages->size_param;
+    snprintf(extras[1].value, sizeof(extras[1].value), "%" PRId64, pages->size);
+}
+
+/* The rows of a good reply: 0, PROCESS_FAILED, or < 0. */
+static int
+take_reply(struct asking *asking, struct http_said *said, struct call_names *names)
+{
+    const struct http_spec *spec = &asking->http->spec;
+
+    asking->page_rows = 0;
+    if (spec->content.column)
+        asking->failure = take_document(asking, said, names);
+    else if (spec->rows_path)
+        reply_each(said->tree.root, spec->rows_path, spec->loose, take_row, asking);
+    else
+        (void)take_row(asking, said->tree.root);
+    asking->rows += asking->page_rows;
+    if (asking->failure == 0)
+        return 0;
+    asking->item->class = ITEM_PARSE;
+    return PROCESS_FAILED;
+}
+
+/* A promise of rows with none in it is a reply that went wrong. */
+static int
+check_promise(struct asking *asking, const struct http_said *said)
+{
+    int64_t total = number_at(said, asking->http->spec.pages.total);
+
+    if (total <= 0 || asking->rows > 0)
+        return 0;
+    asking->item->class = ITEM_UPSTREAM;
+    (void)err_set(asking->err, ERR_PROTOCOL,
+                  "%s tells of %" PRId64 " rows, but has none at %s",
+                  asking->talk->shown, total, asking->http->spec.rows_path);
+    return PROCESS_FAILED;
+}
+
+static int
+end_of(struct asking *asking, const struct http_said *said)
+{
+    switch (said->end) {
+    case HTTP_END_OK:
+    case HTTP_END_NO_DATA:
+        return ASK_NO_DATA;
+    case HTTP_END_UPSTREAM:
+        asking->item->class = ITEM_UPSTREAM;
+        return PROCESS_FAILED;
+    case HTTP_END_REJECTED:
+        asking->item->class = ITEM_REJECTED;
+        return PROCESS_FAILED;
+    case HTTP_END_STOP:
+    case HTTP_END_LIMIT:
+        snprintf(asking->why, IO_WHY_MAX, "%s", said->why);
+        return said->end == HTTP_END_STOP ? PROCESS_STOP : PROCESS_LIMIT;
+    case HTTP_END_CUT:
+        break;
+    }
+    return PROCESS_CUT;
+}
+
+/* All pages with one alternative: ASK_…, an enum process_outcome, or < 0. */
+static int
+ask_pages(struct asking *asking, struct call_names *names)
+{
+    const struct http_pages *pages = &asking->http->spec.pages;
+    int64_t page = pages->from;
+
+    for (int64_t n = 0;; n++, page += pages->step) {
+        scoped(http_said_release) struct http_said said = {0};
+        struct http_extra extras[2] = {0};
+        bool last;
+        int r;
+
+        if (pages->param && n >= pages->max)
+            return err_set(asking->err, ERR_TOO_LARGE,
+                           "%s: more than %" PRId64 " pages; raise `pages.max` if that "
+                           "is right",
+                           asking->talk->shown, pages->max);
+        if (pages->param)
+            page_extras(pages, page, extras);
+        r = http_talk_call(asking->talk, names, extras, NULL, &said, asking->err);
+        if (r < 0)
+            return r;
+        (void)str_copy(asking->item->code, sizeof(asking->item->code), said.code);
+        if (said.end != HTTP_END_OK)
+            return said.end == HTTP_END_NO_DATA && asking->rows > 0
+                       ? ASK_ROWS
+                       : end_of(asking, &said);
+        r = take_reply(asking, &said, names);
+        if (r == 0)
+            r = check_promise(asking, &said);
+        if (r != 0)
+            return r;
+        last = !pages->param || is_last_page(asking, &said, page);
+        if (last)
+            return asking->http->spec.rows_path && asking->rows == 0 ? ASK_NO_DATA
+                                                                     : ASK_ROWS;
+    }
+}
+
+static const char *
+alternative_at(const struct http_processor *http, size_t i, char room[48])
+{
+    return reply_text(json_array_get(http->alternatives, i), room);
+}
+
+static int
+ask(struct asking *asking, struct call_names *names)
+{
+    size_t count =
+        asking->http->alternatives ? json_array_size(asking->http->alternatives) : 1;
+    int r = ASK_NO_DATA;
+
+    for (size_t i = 0; i < count && r == ASK_NO_DATA; i++) {
+        char room[48];
+
+        if (asking->http->alternatives) {
+            asking->alternative = alternative_at(asking->http, i, room);
+            names->extra_name = asking->http->spec.alternative;
+            names->extra_value = asking->alternative ? asking->alternative : "";
+        }
+        r = ask_pages(asking, names);
+    }
+    return r;
+}
+
+/* Which item a failure is about, by its columns. */
+static int
+name_item(const struct call_names *names, struct err *err)
+{
+    scoped(buf_release) struct buf text = {0};
+
+    buf_init(&text, 200);
+    for (size_t i = 0; i < names->width; i++) {
+        char room[CELL_TEXT_MAX];
+        const char *value;
+        size_t len;
+
+        cell_as_text(&names->cells[i], room, &value, &len);
+        buf_addf(&text, "%s%s=%.*s", i ? ", " : "", names->columns[i].name,
+                 (int)(len > 60 ? 60 : len), value);
+        if (text.overflow)
+            break;
+    }
+    return err_prefix(err, "item (%s)", buf_str(&text));
+}
+
+static int
+http_run(struct processor *processor, size_t lane, struct item *item,
+         const struct item_rows *in, struct row_set *out, char *why, struct err *err)
+{
+    struct http_processor *http = http_of(processor);
+    size_t with_data = 0;
+
+    for (size_t i = 0; i < in->count; i++) {
+        const struct cell *cells = row_set_row(in->set, in->first + i);
+        struct call_names names = {.io = processor->io,
+                                   .columns = http->in,
+                                   .cells = cells,
+                                   .width = http->in_width};
+        struct asking asking = {.http = http,
+                                .talk = &http->talks[lane],
+                                .item = item,
+                                .cells = cells,
+                                .out = out,
+                                .why = why,
+                                .err = err};
+        int r = ask(&asking, &names);
+
+        if (r == PROCESS_FAILED || r < 0)
+            (void)name_item(&names, err);
+        if (r != ASK_ROWS && r != ASK_NO_DATA)
+            return r;
+        with_data += r == ASK_ROWS;
+    }
+    item->no_data = with_data == 0 && in->count > 0;
+    return PROCESS_DONE;
+}
+
+static void
+http_free(struct processor *processor)
+{
+    struct http_processor *http = http_of(processor);
+
+    for (size_t i = 0; i < http->n_talks; i++)
+        http_talk_release(&http->talks[i]);
+    http_link_release(&http->link);
+    http_spec_release(&http->spec);
+    arena_release(&http->arena);
+    free(http);
+}
+
+static const struct processor_ops http_ops = {
+    .open = http_open,
+    .run = http_run,
+    .free = http_free,
+};
+
+int
+process_http_new(struct io_ctx *io, const json_t *def, struct processor **ret_processor,
+                 struct err *err)
+{
+    struct http_processor *http = xcalloc(1, sizeof(*http));
+    int r = http_spec_read(def, "process.http", HTTP_USE_PROCESS, &http->spec, err);
+
+    if (r < 0) {
+        free(http);
+        return r;
+    }
+    http->processor.ops = &http_ops;
+    http->processor.io = io;
+    *ret_processor = &http->processor;
+    return 0;
+}

@@ -1,0 +1,15 @@
+-- Items that were left out: what was wrong with each. They are written by themselves, so
+-- they stay when the chunk that they stood in is rolled back.
+
+CREATE TABLE pawl.step_skip (
+    instance_id bigint NOT NULL,
+    step text NOT NULL,
+    item bigint NOT NULL,               -- its number among those read, from 1
+    class text NOT NULL,                -- parse, upstream, rejected, constraint, quota
+    request_id bigint NOT NULL,         -- of the run that noted it
+    item_values text NOT NULL,          -- JSON
+    message text NOT NULL,
+    noted_at bigint NOT NULL,
+    PRIMARY KEY (instance_id, step, item, class)
+);
+CREATE INDEX step_skip_request ON pawl.step_skip (request_id);

@@ -1,0 +1,242 @@
+"""Collecting from an API: budgets, pages, outcomes, what is left out, and what goes on."""
+
+import collections
+import http.server
+import json
+import threading
+import time
+import urllib.parse
+
+import pytest
+
+from pawl_env import Site
+
+SECRET = "s3cret/key+with=signs"
+
+
+class Standin:
+    """Counts calls by district and month; replies as told."""
+
+    def __init__(self):
+        self.calls = collections.Counter()
+        self.times = []
+        self.queries = []
+        self.headers = []
+        self.reply = lambda query: (200, {"code": "000", "rows": [{"apt": "A", "amount": "82,500"}]})
+        self.delay = 0.0
+        standin = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                parts = urllib.parse.urlsplit(self.path)
+                query = dict(urllib.parse.parse_qsl(parts.query, keep_blank_values=True))
+                length = int(self.headers.get("Content-Length") or 0)
+                query["path"] = parts.path
+                query["sent"] = self.rfile.read(length).decode() if length else ""
+                standin.calls[query.get("district", ""), query.get("month", "")] += 1
+                standin.times.append(time.monotonic())
+                standin.queries.append(query)
+                standin.headers.append(dict(self.headers))
+                if standin.delay:
+                    time.sleep(standin.delay)
+                status, body, *more = standin.reply(query)
+                data = body if isinstance(body, bytes) else json.dumps(body).encode()
+                self.send_response(status)
+                for name, value in (more[0] if more else {}).items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_POST = do_GET
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def total(self):
+        return sum(self.calls.values())
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+PENDING = ("SELECT c.district, c.month FROM cell c WHERE NOT EXISTS (SELECT 1 FROM trade t "
+           "WHERE t.district = c.district AND t.month = c.month) ORDER BY c.month DESC, c.district")
+
+
+def collect(url, http="", step="", name="cells", read=None, more="", budget="geo"):
+    budget = f"budget: {budget}," if budget else ""
+    return f"""\
+  {name}:
+    needs_keys: [GEO_KEY]
+    retry: none
+    steps:
+      - name: collect
+        chunk: 20
+        {step}
+        read: {{database: main, restart: requery, sql: "{read or PENDING}"}}
+        process:
+          - http:
+              url: "{url}/trades"
+              query: {{district: "{{district}}", month: "{{month}}", serviceKey: "{{key:GEO_KEY}}"}}
+              {budget if not budget else "budget: geo"}
+              rows: {{json: rows}}
+              fields: {{apt: apt, amount: amount}}
+              outcomes: {{code: code, message: message, codes: {{"000": ok, "013": no-data, "020": limit, "010": fatal}}}}
+              {http}
+          - map: {{cast: {{amount: integer}}}}
+        write: {{database: main, rows: "INSERT INTO trade (district, month, apt, amount) VALUES (:district, :month, :apt, :amount)"}}
+{more}"""
+
+
+SETTINGS = """\
+budgets: {{geo: {{per_day: {per_day}, zone: Asia/Seoul{spacing}}}}}
+keys: [GEO_KEY]
+"""
+
+
+@pytest.fixture
+def standin():
+    standin = Standin()
+    yield standin
+    standin.close()
+
+
+@pytest.fixture(params=["sqlite", "pg"])
+def place(request, cluster, standin):
+    sites = []
+
+    def make(jobs, per_day=1000, spacing="", cells=(3, 24)):
+        site = Site(request.param, cluster, jobs,
+                    SETTINGS.format(per_day=per_day, spacing=spacing and f", spacing: {spacing}"))
+        sites.append(site)
+        if site.kind == "sqlite":
+            site.pawl("migrate")
+        else:
+            site.migrate()
+        site.store_do("CREATE TABLE cell (district text, month text)")
+        site.store_do("CREATE TABLE trade (district text, month text, apt text, amount bigint CHECK (amount < 1000000))")
+        values = ", ".join(f"('d{d}', '2026{m:02}')" for d in range(cells[0]) for m in range(cells[1]))
+        site.store_do(f"INSERT INTO cell VALUES {values}")
+        if site.kind == "sqlite":
+            site.start("serve", GEO_KEY=SECRET)
+        else:
+            site.start("api")
+            site.start_worker("worker", GEO_KEY=SECRET)
+        return site
+
+    yield make
+    for site in sites:
+        site.close()
+
+
+def each_once(standin, count):
+    assert standin.total() == count
+    assert set(standin.calls.values()) == {1}
+
+
+def test_A30_A31_a_budget_stops_the_run_and_asking_again_goes_on(place, standin):
+    site = place(collect(standin.url, step="concurrency: 4"), per_day=30)
+    first = site.wait_final(site.submit_id("cells"))
+    assert first["status"] == "DONE" and first["outcome"] == "STOPPED", first
+    assert "geo" in first["detail"] and "30 of 30" in first["detail"]
+    each_once(standin, 30)
+    assert site.one("SELECT count(*) FROM trade") == 30
+    assert site.one("SELECT used FROM pawl.budget") == 30
+    site.store_do("DELETE FROM pawl.budget")
+    second = site.wait_final(site.submit_id("cells"))
+    assert second["outcome"] == "STOPPED"
+    site.store_do("DELETE FROM pawl.budget")
+    third = site.wait_final(site.submit_id("cells"))
+    assert third["outcome"] == "COMPLETED", third
+    each_once(standin, 72)
+    assert site.one("SELECT count(*) FROM trade") == 72
+    assert site.one("SELECT sum(amount) FROM trade") == 72 * 82500
+
+
+def test_A31_max_calls_are_exact_under_concurrency(place, standin):
+    site = place(collect(standin.url, step="concurrency: 4"))
+    standin.delay = 0.02
+    answer = site.post("cells", maxCalls=7)
+    request = site.wait_final(answer.json["requestId"])
+    assert request["outcome"] == "STOPPED" and "maxCalls" in request["detail"]
+    each_once(standin, 7)
+    assert site.one("SELECT count(*) FROM trade") == 7
+    assert site.wait_final(site.submit_id("cells"))["outcome"] == "COMPLETED"
+    each_once(standin, 72)
+
+
+def test_A30_calls_keep_their_distance(place, standin):
+    site = place(collect(standin.url, step="concurrency: 8"), spacing="40ms", cells=(1, 12))
+    site.wait_done(site.submit_id("cells"))
+    each_once(standin, 12)
+    assert standin.times[-1] - standin.times[0] >= 11 * 0.040 - 0.02
+
+
+def test_A13_keys_are_sent_and_never_told(place, standin):
+    site = place(collect(standin.url, http="retry: none"), cells=(1, 2))
+    standin.reply = lambda query: (200, {"code": "010", "message": f"bad key {SECRET} given"})
+    request = site.wait_final(site.submit_id("cells"))
+    assert request["outcome"] == "ERROR" and "code 010" in request["detail"], request
+    assert standin.queries[0]["serviceKey"] == SECRET
+    told = json.dumps(request) + site.worker.log()
+    assert "s3cret" not in told
+
+
+def test_A22_a_fatal_code_keeps_what_was_done_before(place, standin):
+    site = place(collect(standin.url, http="retry: none"), cells=(1, 12))
+    bad = {"202600"}
+    standin.reply = lambda query: (
+        (200, {"code": "010", "message": "no right"}) if query["month"] in bad
+        else (200, {"code": "000", "rows": [{"apt": "A", "amount": 1}]}))
+    assert site.wait_final(site.submit_id("cells"))["outcome"] == "ERROR"
+    assert site.one("SELECT count(*) FROM trade") == 11
+    bad.clear()
+    assert site.wait_final(site.submit_id("cells"))["outcome"] == "COMPLETED"
+    assert standin.calls["d0", "202600"] == 2
+    assert standin.total() == 13
+
+
+def test_A30_the_provider_has_the_last_word(place, standin):
+    site = place(collect(standin.url))
+    standin.reply = lambda query: (
+        (200, {"code": "020"}) if standin.total() > 5
+        else (200, {"code": "000", "rows": [{"apt": "A", "amount": 1}]}))
+    request = site.wait_final(site.submit_id("cells"))
+    assert request["outcome"] == "STOPPED" and "provider" in request["detail"]
+    assert site.one("SELECT count(*) FROM trade") == 5
+    again = site.wait_final(site.submit_id("cells"))
+    assert again["outcome"] == "STOPPED"
+    assert standin.total() == 6
+
+
+def test_A38_items_that_fail_are_left_out_and_noted(place, standin):
+    site = place(collect(standin.url, http="retry: none",
+                         step="skip: {limit: 5, on: [upstream, parse, constraint]}"), cells=(1, 12))
+    replies = {
+        "202601": (200, b"<!DOCTYPE html><html>down</html>"),
+        "202602": (500, {"code": "999"}),
+        "202603": (200, {"code": "000", "rows": [{"apt": "A", "amount": "many"}]}),
+        "202604": (200, {"code": "000", "rows": [{"apt": "A", "amount": "9,000,000"}]}),
+    }
+    standin.reply = lambda query: replies.get(
+        query["month"], (200, {"code": "000", "rows": [{"apt": "A", "amount": 1}]}))
+    request = site.wait_final(site.submit_id("cells"))
+    assert request["outcome"] == "COMPLETED", request
+    assert site.one("SELECT count(*) FROM trade") == 8
+    by_month = {json.loads(row["item_values"])["month"]: (row["class"], row["message"])
+                for row in site.sql("SELECT item_values, class, message FROM pawl.step_skip")}
+    assert {month: told[0] for month, told in by_month.items()} == {
+        "202601": "upstream", "202602": "upstream", "202603": "parse", "202604": "constraint"}
+    assert "HTML" in by_month["202601"][1] and "month=202601" in by_month["202601"][1]
+    assert "amount" in by_month["202603"][1]
+    assert site.sql("SELECT read_count, write_count, skip_count FROM pawl.step_execution") == [
+        {"read_count": 12, "write_count": 8, "skip_count": 4}]
