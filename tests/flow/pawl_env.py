@@ -209,16 +209,16 @@ class Site:
     """
     kind "sqlite": an SQLite store, `shop` is an SQLite file; runs as `pawl serve`.
     kind "pg":     a PostgreSQL store, `shop` is the same database by another connection;
-                   runs as api and worker; with `roles` these are pawl_api and
-                   pawl_worker, which have no more rights than they need.
+                   runs as api and worker, connected as pawl_api and pawl_worker,
+                   which have no more rights than they need.
     Both have `pg`, a database on PostgreSQL with nothing in it, whatever the store is.
     Databases stay until the cluster goes: to drop one costs a checkpoint.
     """
 
-    def __init__(self, kind, cluster, jobs, settings="", databases=None, roles=False):
+    def __init__(self, kind, cluster, jobs, settings="", databases=None, roles=True):
         self.kind = kind
         self.cluster = cluster
-        self.roles = roles
+        self.roles = roles and kind == "pg"
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=f"pawl-flow-{kind}-"))
         self.servers = []
         self.left_running = False  # a test that means it sets this
@@ -284,14 +284,10 @@ class Site:
         if self.kind == "sqlite":
             self.start("serve")
         else:
-            self.migrate()
+            self.pawl("migrate")
             self.start("api")
             self.start_worker("worker")
         return self
-
-    def migrate(self, *words):
-        """As the administrator of the database."""
-        return self.pawl("migrate", *words, PAWL_STORE=self.store_url)
 
     @property
     def worker(self):
@@ -307,6 +303,8 @@ class Site:
         return self.start_worker(old.name)
 
     def pawl(self, *words, code=0, **env):
+        if words[:1] == ("migrate",) and self.kind == "pg":  # as the administrator
+            env.setdefault("PAWL_STORE", self.store_url)
         done = subprocess.run([PAWL, *words], cwd=self.folder, env=self.environment(**env),
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, encoding="utf-8", timeout=120)

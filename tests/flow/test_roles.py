@@ -36,7 +36,7 @@ schedules:
 
 @pytest.fixture(scope="module")
 def site(cluster):
-    site = Site("pg", cluster, JOBS, SETTINGS, roles=True)
+    site = Site("pg", cluster, JOBS, SETTINGS)
     try:
         site.up()
         yield site
@@ -144,12 +144,12 @@ def test_the_command_line_as_these_roles(site):
 
 
 def test_an_application_submits_by_its_own_role(site):
-    site.store_do("DO $$ BEGIN CREATE ROLE pawl_test_app LOGIN; EXCEPTION WHEN "
+    site.store_do("DO $$ BEGIN CREATE ROLE pawl_flow_app LOGIN; EXCEPTION WHEN "
                   "duplicate_object OR unique_violation THEN NULL; END $$; "
-                  "GRANT pawl_submit TO pawl_test_app")
-    request_id = psql(site.url_of("pawl_test_app"),
+                  "GRANT pawl_submit TO pawl_flow_app")
+    request_id = psql(site.url_of("pawl_flow_app"),
                       "SELECT pawl.submit('quick', '{\"rows\": 2}')")
-    assert site.wait_done(int(request_id))["requester"] == "pawl_test_app"
+    assert site.wait_done(int(request_id))["requester"] == "pawl_flow_app"
 
 
 def test_doctor_has_nothing_to_say_of_these_roles(site):
@@ -161,7 +161,7 @@ def test_doctor_has_nothing_to_say_of_these_roles(site):
     site.store_do("REVOKE ALL ON pawl.budget FROM pawl_worker")
     report = json.loads(site.pawl("doctor", "--json").stdout)
     assert any("pawl_worker has no right on: budget" in c["text"] for c in report["lines"])
-    said = json.loads(site.migrate("--json").stdout)
+    said = json.loads(site.pawl("migrate", "--json").stdout)
     assert said["roles"] == {"made": 0, "missing": 0, "granted": True}
     (site.folder / "reader.yaml").write_text(
         f"store: {{worker: '{site.url_of('pawl_reader')}'}}\nresults: ./results\n")
@@ -205,7 +205,7 @@ def bare():
 
 
 def test_roles_are_made_by_who_may_and_else_an_administrator_is_told(bare):
-    site = bare(roles=True)
+    site = bare()
     database = site.store_url.rsplit("/", 1)[1]
     site.store_do(f'CREATE ROLE app LOGIN; ALTER DATABASE "{database}" OWNER TO app')
 
@@ -231,7 +231,7 @@ def test_roles_are_made_by_who_may_and_else_an_administrator_is_told(bare):
     site.wait_done(site.submit_id("quick"))
 
     # A second store, made by a member of pawl_owner who may do nothing else.
-    other = bare(roles=True)
+    other = bare()
     psql(other.store_url, script)
     other.store_do("CREATE ROLE deploy LOGIN IN ROLE pawl_owner")
     other.pawl("migrate", PAWL_STORE=other.url_of("deploy"))
@@ -245,7 +245,7 @@ def test_roles_are_made_by_who_may_and_else_an_administrator_is_told(bare):
 
 @pytest.mark.skipif(not FULL, reason="a long round: PAWL_FULL=1")
 def test_stores_that_are_migrated_at_once_make_the_roles_once(bare):
-    sites = [bare() for _ in range(3)]
+    sites = [bare(roles=False) for _ in range(3)]
     running = [subprocess.Popen([PAWL, "migrate", "--json"], cwd=site.folder,
                                 env=site.environment(), stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
