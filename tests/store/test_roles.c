@@ -369,7 +369,6 @@ static const struct {
     /* the inside of pawl.submit */
     {ALL, "SELECT pawl.take_key('job:x', 1, '{}')"},
     {ALL, "SELECT pawl.lift(1)"},
-    {ALL, "SELECT pawl.submit_request('x', '{}', 'x', NULL, NULL, NULL, NULL, NULL, NULL, NULL)"},
     /* an api claims nothing, beats nothing, carries nothing out */
     {API | READER | SUBMIT, "SELECT nonce FROM pawl.claim"},
     {API | READER | SUBMIT, "SELECT * FROM pawl.claim"},
@@ -494,6 +493,32 @@ test_no_role_has_powers_or_may_hand_on_its_rights(struct harness *h)
         0);
 }
 
+/* What runs with the rights of the owner is called by whom it is for. */
+static void
+test_each_function_is_for_the_roles_that_call_it(struct harness *h)
+{
+    char *got;
+
+    apply(h);
+    harness_sql(h, "DO $$ BEGIN CREATE ROLE pawl_test_stranger; EXCEPTION WHEN"
+                   " duplicate_object OR unique_violation THEN NULL; END $$");
+    got = harness_text(
+        h,
+        "SELECT string_agg(r.rolname || ' ' || p.proname, ', '"
+        "  ORDER BY r.rolname, p.proname COLLATE \"C\")"
+        " FROM pg_proc p, pg_roles r WHERE p.pronamespace = 'pawl'::regnamespace"
+        "  AND r.rolname IN ('pawl_api', 'pawl_worker', 'pawl_reader', 'pawl_submit',"
+        "   'pawl_test_stranger')"
+        "  AND p.proname NOT IN ('at', 'pawl_now')"
+        "  AND has_function_privilege(r.oid, p.oid, 'EXECUTE')");
+    assert_string_equal(got, "pawl_api claims_settled, pawl_api hold_running,"
+                             " pawl_api submit, pawl_api try_submit,"
+                             " pawl_submit submit, pawl_submit try_submit,"
+                             " pawl_worker hold_running, pawl_worker open_ranges,"
+                             " pawl_worker submit, pawl_worker try_submit");
+    free(got);
+}
+
 /* What an api does write of outcomes. */
 static void
 test_an_api_closes_what_nobody_holds(struct harness *h)
@@ -591,6 +616,7 @@ main(void)
         store_test_pg(test_every_table_stands_in_the_grants),
         store_test_pg(test_what_is_forbidden_to_a_role_is_refused),
         store_test_pg(test_no_role_has_powers_or_may_hand_on_its_rights),
+        store_test_pg(test_each_function_is_for_the_roles_that_call_it),
         store_test_pg(test_an_api_closes_what_nobody_holds),
         store_test_pg(test_applying_again_takes_away_what_was_granted_by_hand),
         store_test_pg(test_what_an_administrator_has_set_stays),
