@@ -148,7 +148,7 @@ class StormSite(Site):
         dump["lanes"] = LANES
         dump["jobs"] = {
             "effect": {"attempts": TRIES, "chunk": CHUNK, "effect": True,
-                       "resumes": False},
+                       "resumes": True},
             "export": {"attempts": TRIES}, "mark": {"attempts": TRIES},
             "slot": {"attempts": TRIES},
             "flaky": {"attempts": FLAKY_TRIES, "fails": True}}
