@@ -96,10 +96,16 @@ int api_request_why(struct api *, struct http_request *, struct reply *, struct 
 int api_request_cancel(struct api *, struct http_request *, struct reply *,
                        struct err *);
 int api_request_stop(struct api *, struct http_request *, struct reply *, struct err *);
+int api_request_restart(struct api *, struct http_request *, struct reply *,
+                        struct err *);
 int api_job_list(struct api *, struct http_request *, struct reply *, struct err *);
 int api_job_show(struct api *, struct http_request *, struct reply *, struct err *);
 int api_execution_show(struct api *, struct http_request *, struct reply *,
                        struct err *);
+int api_execution_stop(struct api *, struct http_request *, struct reply *,
+                       struct err *);
+int api_execution_recover(struct api *, struct http_request *, struct reply *,
+                          struct err *);
 int api_schedule_list(struct api *, struct http_request *, struct reply *,
                       struct err *);
 int api_pause(struct api *, struct http_request *, struct reply *, struct err *);

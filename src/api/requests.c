@@ -195,3 +195,24 @@ api_request_stop(struct api *api, struct http_request *req, struct reply *reply,
 {
     return act(api, req, reply, service_stop, err);
 }
+
+int
+api_request_restart(struct api *api, struct http_request *req, struct reply *reply,
+                    struct err *err)
+{
+    return act(api, req, reply, service_restart, err);
+}
+
+int
+api_execution_stop(struct api *api, struct http_request *req, struct reply *reply,
+                   struct err *err)
+{
+    return act(api, req, reply, service_execution_stop, err);
+}
+
+int
+api_execution_recover(struct api *api, struct http_request *req, struct reply *reply,
+                      struct err *err)
+{
+    return act(api, req, reply, service_execution_recover, err);
+}

@@ -10,6 +10,7 @@
 #include "batch/go_on.h"
 #include "batch/lifecycle.h"
 #include "batch/move.h"
+#include "batch/stale.h"
 #include "queue/finish.h"
 #include "queue/hold.h"
 #include "store/store.h"
@@ -22,18 +23,6 @@ struct start {
     struct arena *arena;
     struct batch_started started;
 };
-
-/* One at a time for a job: numbers of instances, and who is alive. */
-static int
-lock_job(struct db *db, const char *job, struct err *err)
-{
-    scoped(arena_release) struct arena arena = {0};
-
-    if (db_kind(db) != DB_PG)
-        return 0;
-    return db_run(db, store_sql(db, STMT_BATCH_JOB_LOCK), err,
-                  p_text(arena_printf(&arena, "batch:%s", job)));
-}
 
 static int
 add_instance(struct db *db, struct start *start, struct err *err)
@@ -89,29 +78,45 @@ find_alive(struct db *db, struct start *start, enum stmt stmt, struct db_value o
                         &start->started.alive_execution_id, err);
 }
 
+/* Which instance, and who is in the way: 1 somebody is, 0 nobody. */
 static int
-start_fn(struct db *db, void *arg, struct err *err)
+look_round(struct db *db, struct start *start, struct err *err)
 {
-    struct start *start = (struct start *)arg;
     const struct batch_start_order *order = start->order;
     struct batch_started *started = &start->started;
-    int r;
+    int r = 0;
 
     *started = (struct batch_started){0};
-    r = queue_hold_in(db, order->request_id, &order->token, err);
-    if (r <= 0)
-        return r < 0 ? r : BATCH_LOST;
-    r = lock_job(db, order->job, err);
-    if (r == 0 && order->one_alive)
+    if (order->one_alive)
         r = find_alive(db, start, STMT_BATCH_ALIVE_OF_JOB, p_text(order->job), err);
     if (r == 0)
         r = batch_go_on(db, order, start->arena, started, err);
     if (r == 0 && started->instance_id && !started->resumed)
         r = find_alive(db, start, STMT_BATCH_ALIVE_OF_INSTANCE,
                        p_i64(started->instance_id), err);
+    return r;
+}
+
+static int
+start_fn(struct db *db, void *arg, struct err *err)
+{
+    struct start *start = (struct start *)arg;
+    const struct batch_start_order *order = start->order;
+    int r;
+
+    r = queue_hold_in(db, order->request_id, &order->token, err);
+    if (r <= 0)
+        return r < 0 ? r : BATCH_LOST;
+    r = batch_lock_job(db, order->job, err);
+    if (r == 0)
+        r = look_round(db, start, err);
+    if (r > 0) { /* what nobody carries any more is in nobody's way */
+        r = batch_clean_in(db, order->job, err);
+        r = r > 0 ? look_round(db, start, err) : r < 0 ? r : BATCH_ALIVE;
+    }
     if (r != 0)
         return r < 0 ? r : BATCH_ALIVE;
-    if (!started->resumed)
+    if (!start->started.resumed)
         r = add_instance(db, start, err);
     if (r == 0)
         r = add_execution(db, start, err);

@@ -194,6 +194,17 @@ struct execution {
     size_t n_steps;
 };
 
+/* How the instance stands that the tries of this request's chain carried out last. */
+struct batch_stand {
+    int64_t instance_id;  /* 0: none of them came to begin one */
+    int64_t execution_id; /* the last one of the instance */
+    int64_t request_id;   /* that one's */
+    enum execution_state state;
+};
+
+int batch_stand_of_request(struct store *store, int64_t request_id,
+                           struct batch_stand *ret_stand, struct err *err) must_check;
+
 /* -ERR_NOT_FOUND. of_request: the newest one of that request. */
 int batch_execution_of_request(struct store *store, int64_t request_id,
                                struct arena *arena, struct execution *ret_execution,

@@ -21,6 +21,7 @@ struct stand {
     bool confirmed;
     bool last; /* of its job */
     int64_t execution_id;
+    int64_t request_id;
     enum execution_state state;
     bool cancelled;
 };
@@ -45,11 +46,12 @@ read_stand(struct db *db, int64_t instance_id, struct arena *arena, struct stand
         .confirmed = db_i64(&rows, 2) != 0,
         .last = db_i64(&rows, 3) != 0,
         .execution_id = db_i64(&rows, 4),
-        .cancelled = db_i64(&rows, 6) != 0,
+        .request_id = db_i64(&rows, 5),
+        .cancelled = db_i64(&rows, 7) != 0,
     };
-    if (!execution_state_parse(db_text(&rows, 5), &ret->state))
+    if (!execution_state_parse(db_text(&rows, 6), &ret->state))
         return err_set(err, ERR_SCHEMA, "the store says state %.40s, unknown here",
-                       db_text(&rows, 5));
+                       db_text(&rows, 6));
     return 1;
 }
 
@@ -83,23 +85,22 @@ static int
 find_instance(struct db *db, const struct batch_start_order *order, int64_t *ret_id,
               struct err *err)
 {
-    const struct db_value job = p_text(order->job);
-    const struct db_value of = p_i64(order->of);
-    int r = 0;
+    struct db_value by = p_i64(order->of);
+    enum stmt stmt = STMT_BATCH_LAST_OF_REQUEST;
+    int r;
 
     *ret_id = 0;
     switch (order->go_on) {
     case BATCH_ANEW:
         return 0;
     case BATCH_GO_ON:
-        r = db_query_i64(db, store_sql(db, STMT_BATCH_LAST_OF_JOB), &job, 1, ret_id,
-                         err);
+        by = p_text(order->job);
+        stmt = STMT_BATCH_LAST_OF_JOB;
         break;
     case BATCH_GO_ON_OF:
-        r = db_query_i64(db, store_sql(db, STMT_BATCH_LAST_OF_REQUEST), &of, 1, ret_id,
-                         err);
         break;
     }
+    r = db_query_i64(db, store_sql(db, stmt), &by, 1, ret_id, err);
     return r < 0 ? r : 0;
 }
 
@@ -130,4 +131,49 @@ batch_go_on(struct db *db, const struct batch_start_order *order, struct arena *
     started->previous_execution_id = stand.execution_id;
     started->params = stand.params;
     return 0;
+}
+
+struct look {
+    int64_t asked;
+    struct batch_stand stand;
+};
+
+static int
+look_fn(struct db *db, void *arg, struct err *err)
+{
+    struct look *look = (struct look *)arg;
+    struct batch_start_order order = {.go_on = BATCH_GO_ON_OF, .of = look->asked};
+    scoped(arena_release) struct arena arena = {0};
+    scoped(db_tx_end) struct db_tx tx = {0};
+    struct stand stand = {0};
+    int64_t instance_id = 0;
+    int r = db_begin(db, DB_READ, &tx, err);
+
+    look->stand = (struct batch_stand){0};
+    if (r == 0)
+        r = find_instance(db, &order, &instance_id, err);
+    if (r < 0 || !instance_id)
+        return r;
+    r = read_stand(db, instance_id, &arena, &stand, err);
+    if (r <= 0)
+        return r;
+    look->stand = (struct batch_stand){
+        .instance_id = instance_id,
+        .execution_id = stand.execution_id,
+        .request_id = stand.request_id,
+        .state = stand.state,
+    };
+    return 0;
+}
+
+int
+batch_stand_of_request(struct store *store, int64_t request_id,
+                       struct batch_stand *ret_stand, struct err *err)
+{
+    struct look look = {.asked = request_id};
+    int r = store_read(store, look_fn, &look, err);
+
+    if (r == 0)
+        *ret_stand = look.stand;
+    return r;
 }

@@ -46,11 +46,6 @@ batch_close_lost_if(struct store *store, const char *worker, struct queue_gate g
                                arena, ret_lost, ret_count, err);
 }
 
-struct one {
-    struct lost_request *lost;
-    const char *reason;
-};
-
 static int
 cancel_asked(struct db *db, int64_t request_id, struct err *err)
 {
@@ -63,13 +58,12 @@ cancel_asked(struct db *db, int64_t request_id, struct err *err)
     return r <= 0 ? r : db_i64(&rows, 1) == 1;
 }
 
-static int
-close_one_fn(struct db *db, void *arg, struct err *err)
+int
+batch_close_one_in(struct db *db, struct lost_request *lost, const char *reason,
+                   struct err *err)
 {
-    struct one *one = (struct one *)arg;
-    struct lost_request *lost = one->lost;
     struct finish_order order = {
-        .request_id = lost->request_id, .token = lost->token, .detail = one->reason};
+        .request_id = lost->request_id, .token = lost->token, .detail = reason};
     bool gone = false;
     int r = queue_hold_alone_in(db, lost->request_id, &lost->token, err);
 
@@ -79,7 +73,7 @@ close_one_fn(struct db *db, void *arg, struct err *err)
     if (r < 0)
         return r;
     lost->outcome = r ? OUTCOME_CANCELLED : OUTCOME_WORKER_LOST;
-    r = close_execution(db, lost, one->reason, NULL, err);
+    r = close_execution(db, lost, reason, NULL, err);
     order.outcome = lost->outcome;
     order.execution_id = lost->execution_id;
     if (r == 0)
@@ -89,6 +83,19 @@ close_one_fn(struct db *db, void *arg, struct err *err)
         return err_set(err, ERR_DB_CONFLICT, "request %lld: its claim went away",
                        (long long)lost->request_id);
     return r < 0 ? r : BATCH_OK;
+}
+
+struct one {
+    struct lost_request *lost;
+    const char *reason;
+};
+
+static int
+close_one_fn(struct db *db, void *arg, struct err *err)
+{
+    struct one *one = (struct one *)arg;
+
+    return batch_close_one_in(db, one->lost, one->reason, err);
 }
 
 int

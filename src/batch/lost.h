@@ -26,5 +26,7 @@ int batch_close_lost_if(struct store *store, const char *worker, struct queue_ga
  */
 int batch_close_one(struct store *store, struct lost_request *lost, const char *reason,
                     struct err *err) must_check;
+int batch_close_one_in(struct db *db, struct lost_request *lost, const char *reason,
+                       struct err *err) must_check;
 
 #endif

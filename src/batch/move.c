@@ -102,3 +102,14 @@ batch_move_steps(struct db *db, int64_t execution_id, enum execution_state to,
         r = batch_move_step(db, ids[i], to, message, err);
     return r < 0 ? r : 0;
 }
+
+int
+batch_lock_job(struct db *db, const char *job, struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+
+    if (db_kind(db) != DB_PG)
+        return 0;
+    return db_run(db, store_sql(db, STMT_BATCH_JOB_LOCK), err,
+                  p_text(arena_printf(&arena, "batch:%s", job)));
+}

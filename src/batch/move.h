@@ -22,4 +22,7 @@ int batch_move_step(struct db *db, int64_t step_id, enum execution_state to,
 int batch_move_steps(struct db *db, int64_t execution_id, enum execution_state to,
                      const char *message, struct err *err) must_check;
 
+/* One at a time for a job: numbers of instances, and who is alive. */
+int batch_lock_job(struct db *db, const char *job, struct err *err) must_check;
+
 #endif

@@ -41,7 +41,14 @@ struct backend_download {
     struct interrupt *interrupt; /* looked at now and then; NULL = not */
 };
 
-enum backend_act { BACKEND_CANCEL, BACKEND_STOP };
+/* What is done to a request, or by the last to an execution. */
+enum backend_act {
+    BACKEND_CANCEL,
+    BACKEND_STOP,
+    BACKEND_RESTART,
+    BACKEND_RECOVER,
+    BACKEND_ACT_COUNT
+};
 
 /* Every ret_json is a new reference. */
 struct backend_kind {
@@ -52,7 +59,7 @@ struct backend_kind {
                 json_t **ret_json, struct err *err);
     int (*list)(struct backend *backend, const struct backend_filter *filter,
                 json_t **ret_json, struct err *err);
-    int (*act)(struct backend *backend, enum backend_act act, int64_t request_id,
+    int (*act)(struct backend *backend, enum backend_act act, int64_t id,
                json_t **ret_json, struct err *err);
     int (*jobs)(struct backend *backend, json_t **ret_json, struct err *err);
     int (*schedules)(struct backend *backend, int next, json_t **ret_json,

@@ -202,18 +202,22 @@ direct_list(struct backend *backend, const struct backend_filter *filter,
 }
 
 static int
-direct_act(struct backend *backend, enum backend_act act, int64_t request_id,
-           json_t **ret_json, struct err *err)
+direct_act(struct backend *backend, enum backend_act act, int64_t id, json_t **ret_json,
+           struct err *err)
 {
+    static int (*const acts[])(const struct service *, const struct caller *, int64_t,
+                               struct answer *, struct err *) = {
+        [BACKEND_CANCEL] = service_cancel,
+        [BACKEND_STOP] = service_stop,
+        [BACKEND_RESTART] = service_restart,
+        [BACKEND_RECOVER] = service_execution_recover,
+    };
     struct direct *self = self_of(backend);
     scoped(answer_release) struct answer answer = answer_empty();
     struct caller caller = caller_of(self);
-    int r;
+    int r = acts[act](&self->service, &caller, id, &answer, err);
 
-    if (act == BACKEND_CANCEL)
-        r = service_cancel(&self->service, &caller, request_id, &answer, err);
-    else
-        r = service_stop(&self->service, &caller, request_id, &answer, err);
+    static_assert_count(acts, BACKEND_ACT_COUNT);
     return r < 0 ? r : parse(&answer, ret_json, err);
 }
 

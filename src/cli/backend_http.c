@@ -205,14 +205,21 @@ http_list(struct backend *backend, const struct backend_filter *filter,
 }
 
 static int
-http_act(struct backend *backend, enum backend_act act, int64_t request_id,
-         json_t **ret_json, struct err *err)
+http_act(struct backend *backend, enum backend_act act, int64_t id, json_t **ret_json,
+         struct err *err)
 {
+    static const char *const words[] = {
+        [BACKEND_CANCEL] = "cancel",
+        [BACKEND_STOP] = "stop",
+        [BACKEND_RESTART] = "restart",
+        [BACKEND_RECOVER] = "recover",
+    };
     char path[128];
     struct ask ask = {.method = "POST", .path = path};
 
-    snprintf(path, sizeof(path), "/api/v1/requests/%" PRId64 "/%s", request_id,
-             act == BACKEND_CANCEL ? "cancel" : "stop");
+    static_assert_count(words, BACKEND_ACT_COUNT);
+    snprintf(path, sizeof(path), "/api/v1/%s/%" PRId64 "/%s",
+             act == BACKEND_RECOVER ? "executions" : "requests", id, words[act]);
     return ask_json(self_of(backend), &ask, ret_json, err);
 }
 

@@ -75,6 +75,8 @@ int verb_why(struct cli *cli, struct err *err);
 int verb_watch(struct cli *cli, struct err *err);
 int verb_cancel(struct cli *cli, struct err *err);
 int verb_stop(struct cli *cli, struct err *err);
+int verb_restart(struct cli *cli, struct err *err);
+int verb_recover(struct cli *cli, struct err *err);
 int verb_requests(struct cli *cli, struct err *err);
 int verb_jobs(struct cli *cli, struct err *err);
 int verb_schedules(struct cli *cli, struct err *err);

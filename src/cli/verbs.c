@@ -32,6 +32,12 @@ static const struct verb table[] = {
     {"why", "ID", 1, 1, "Tell why a request does not run yet, or how it ended", NEED_BACKEND, ASKING, verb_why, NULL},
     {"cancel", "ID", 1, 1, "Cancel a request", NEED_BACKEND, ASKING, verb_cancel, NULL},
     {"stop", "ID", 1, 1, "Stop a running request at its next chunk", NEED_BACKEND, ASKING, verb_stop, NULL},
+    {"restart", "ID", 1, 1, "Ask again for the work of a request, to go on where it stopped", NEED_BACKEND, ASKING, verb_restart,
+     "A new request with the parameters of that one; completed steps are skipped and the\n"
+     "broken one goes on after its last committed chunk. Values that were confirmed for\n"
+     "one request are not taken over, and what was cancelled begins anew."},
+    {"recover", "EXECUTION", 1, 1, "End by hand an execution whose worker is dead", NEED_BACKEND, ASKING, verb_recover,
+     "Refused (exit 3) while its worker beats; the workers do the same by themselves."},
     {"requests", "", 0, 0, "List requests, newest first", NEED_BACKEND, ASKING | BIT(JOB) | BIT(STATUS) | BIT(REQUESTER) | BIT(LIMIT) | BIT(AFTER), verb_requests, NULL},
     {"jobs", "", 0, 0, "List the jobs and how they stand", NEED_BACKEND, ASKING, verb_jobs, NULL},
     {"schedules", "", 0, 0, "List the schedules, when they fire next and what became of the last", NEED_BACKEND, ASKING | BIT(NEXT), verb_schedules,

@@ -316,3 +316,20 @@ queue_next_due(struct store *store, int64_t *ret_due_us, int64_t *ret_now_us,
     *ret_now_us = due.now_us;
     return 0;
 }
+
+static int
+lift_fn(struct db *db, void *arg, struct err *err)
+{
+    return queue_later_lift(db, *(const int64_t *)arg, err);
+}
+
+int
+queue_lift(struct store *store, int64_t request_id, struct err *err)
+{
+    int r = store_write(store, STORE_NORMAL, lift_fn, &request_id, err);
+
+    if (r < 0)
+        return r;
+    store_wake(store, WAKE_READY);
+    return 0;
+}

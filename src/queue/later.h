@@ -13,6 +13,10 @@ struct store;
 /* Move what is due from later to ready. *ret_moved = requests moved. */
 int queue_promote(struct store *store, int64_t *ret_moved, struct err *err) must_check;
 
+/* A next try that waits for its time waits no longer: somebody asks for it now. Any
+ * other request stays where it is. */
+int queue_lift(struct store *store, int64_t request_id, struct err *err) must_check;
+
 /* Close QUEUED requests whose expiry has passed: FAILED/EXPIRED. */
 int queue_expire(struct store *store, int64_t *ret_expired, struct err *err) must_check;
 

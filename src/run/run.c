@@ -54,6 +54,7 @@ run_free(struct run *run)
 {
     if (!run)
         return;
+    run_stopping_end(run);
     run_databases_close(run);
     run_calls_release(run);
     json_decref(run->params);
@@ -84,6 +85,8 @@ run_ask(struct run *run, enum run_wish wish)
         if (atomic_compare_exchange_weak(&run->wish, &seen, (int)wish)) {
             if (wish >= RUN_TIMEOUT)
                 run_databases_cut(run);
+            else if (wish == RUN_STOP)
+                run_stopping_tell(run);
             return;
         }
 }
@@ -268,8 +271,10 @@ start_execution(struct run *run, const struct request *request, struct err *err)
                        started.alive_execution_id);
     if (r != BATCH_OK)
         return r < 0 ? r : 0;
-    run->execution_id = started.execution_id;
+    atomic_store(&run->execution_id, started.execution_id);
     run->instance_id = started.instance_id;
+    if (run_wish(run) == RUN_STOP) /* asked before there was an execution */
+        run_stopping_record(run);
     return started.resumed ? take_params(run, started.params, err) : 0;
 }
 
@@ -562,6 +567,7 @@ run_carry_out(struct run *run, struct run_report *ret_report)
         publish(run, &end);
     }
     run_databases_close(run);
+    run_stopping_end(run);
     tidy(run, end.outcome);
     if (planted("publish_after_outcome"))
         move_result(run, &end, false);

@@ -45,6 +45,8 @@ struct run {
 
     /* Connections of this run; the lock lets run_ask cut them off while open. */
     pthread_mutex_t lock;
+    pthread_t teller; /* run_stopping.c */
+    bool has_teller;
     struct run_database databases[RUN_DATABASES_MAX];
     size_t n_databases;
 
@@ -53,7 +55,7 @@ struct run {
     struct queue_job *rules; /* its parameter table */
     json_t *params;          /* effective */
     char *temp_folder;
-    int64_t execution_id;
+    _Atomic int64_t execution_id; /* 0 = none yet */
     int64_t instance_id;
     int64_t estimate; /* rows expected, -1 = not known */
 
@@ -110,6 +112,13 @@ void run_pause_ms(int64_t ms);
 
 /* Tell where we are, unless we were there already. */
 void run_stage(struct run *run, const char *stage);
+
+/* A stop was asked: let the execution show it, although the chunk under way goes on.
+ * The first begins a thread for it, any thread may; the second waits for that one. */
+void run_stopping_tell(struct run *run);
+void run_stopping_end(struct run *run);
+/* The same here and now, on the run's own thread. */
+void run_stopping_record(struct run *run);
 
 /* Record the end. While the store is away: keep it (*ret_kept), and try again for
  * env->record_retry_us. BATCH_LOST: somebody else has closed the request. */

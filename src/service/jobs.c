@@ -1,11 +1,10 @@
-/* Jobs with how they stand, executions with their steps, workers. */
+/* Jobs with how they stand, workers. */
 #include "service/service.h"
 
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
-#include "batch/execution.h"
 #include "config/config.h"
 #include "liveness/worker_row.h"
 #include "queue/definition.h"
@@ -113,65 +112,6 @@ service_job(const struct service *service, const char *job, struct answer *ret_a
     return err_set(err, ERR_JOB_NOT_FOUND,
                    "there is no job %.100s; GET /api/v1/jobs lists those there are",
                    job);
-}
-
-/* --- executions --- */
-
-static void
-put_step(struct json_out *out, const struct step_execution *step)
-{
-    const struct step_counts *counts = &step->point.counts;
-
-    json_begin_object(out);
-    json_kv_str(out, "name", step->name);
-    json_kv_str(out, "state", execution_state_name(step->state));
-    json_kv_str(out, "effect", step->effect);
-    json_kv_i64(out, "read", counts->read);
-    json_kv_i64(out, "written", counts->written);
-    json_kv_i64(out, "filtered", counts->filtered);
-    json_kv_i64(out, "skipped", counts->skipped);
-    json_kv_i64(out, "commits", counts->commits);
-    json_kv_i64(out, "rollbacks", counts->rollbacks);
-    json_kv_i64(out, "chunk", step->point.chunk);
-    json_kv_time_us(out, "startedAt", step->started_at_us);
-    json_kv_time_us(out, "endedAt", step->ended_at_us);
-    json_kv_time_us(out, "lastUpdated", step->last_updated_us);
-    json_kv_str(out, "message", step->message);
-    json_end_object(out);
-}
-
-int
-service_execution(const struct service *service, int64_t execution_id,
-                  struct answer *ret_answer, struct err *err)
-{
-    scoped(arena_release) struct arena arena = {0};
-    struct execution execution = {0};
-    struct json_out out;
-    int r = batch_execution_get(service->store, execution_id, &arena, &execution, err);
-
-    if (r < 0)
-        return r;
-    ret_answer->status = 200;
-    json_out_init(&out, &ret_answer->body);
-    json_begin_object(&out);
-    json_kv_i64(&out, "executionId", execution.id);
-    json_kv_i64(&out, "instanceId", execution.instance_id);
-    json_kv_i64(&out, "instanceNumber", execution.instance_number);
-    json_kv_str(&out, "job", execution.job);
-    json_kv_i64(&out, "requestId", execution.request_id);
-    json_kv_str(&out, "state", execution_state_name(execution.state));
-    json_kv_raw(&out, "params", execution.params);
-    json_kv_time_us(&out, "startedAt", execution.started_at_us);
-    json_kv_time_us(&out, "endedAt", execution.ended_at_us);
-    json_kv_time_us(&out, "lastUpdated", execution.last_updated_us);
-    json_kv_str(&out, "message", execution.message);
-    json_key(&out, "steps");
-    json_begin_array(&out);
-    for (size_t i = 0; i < execution.n_steps; i++)
-        put_step(&out, &execution.steps[i]);
-    json_end_array(&out);
-    json_end_object(&out);
-    return 0;
 }
 
 /* --- workers --- */

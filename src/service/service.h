@@ -93,6 +93,17 @@ int service_stop(const struct service *service, const struct caller *caller,
                  int64_t request_id, struct answer *ret_answer,
                  struct err *err) must_check;
 
+/*
+ * POST /requests/{id}/restart: ask again for the work of a request that ended without
+ * COMPLETED, with the parameters it gave (no confirmed ones), to go on where it
+ * stopped. A next try that waits already is told to wait no longer (200).
+ * -ERR_ALREADY_FINAL when its work is COMPLETED, -ERR_JOB_ALREADY_RUNNING while
+ * somebody works on it.
+ */
+int service_restart(const struct service *service, const struct caller *caller,
+                    int64_t request_id, struct answer *ret_answer,
+                    struct err *err) must_check;
+
 /* GET /jobs, GET /jobs/{job} */
 int service_jobs(const struct service *service, struct answer *ret_answer,
                  struct err *err) must_check;
@@ -102,6 +113,17 @@ int service_job(const struct service *service, const char *job,
 /* GET /executions/{id} */
 int service_execution(const struct service *service, int64_t execution_id,
                       struct answer *ret_answer, struct err *err) must_check;
+
+/* POST /executions/{id}/stop, as of its request */
+int service_execution_stop(const struct service *service, const struct caller *caller,
+                           int64_t execution_id, struct answer *ret_answer,
+                           struct err *err) must_check;
+
+/* POST /executions/{id}/recover: end by hand what a dead worker held. Its worker lives:
+ * -ERR_JOB_ALREADY_RUNNING; it has ended: -ERR_INVALID. */
+int service_execution_recover(const struct service *service,
+                              const struct caller *caller, int64_t execution_id,
+                              struct answer *ret_answer, struct err *err) must_check;
 
 /* GET /workers */
 int service_workers(const struct service *service, struct answer *ret_answer,

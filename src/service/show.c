@@ -159,6 +159,7 @@ put_request(struct json_out *out, const struct request *request,
     put_known(out, "estimate", request->estimate);
     json_kv_i64(out, "attempt", request->attempt);
     put_id(out, "retryOf", request->retry_of);
+    put_id(out, "restartOf", request->restart_of);
     json_kv_raw(out, "next", request->next);
     json_kv_bool(out, "cancelRequested", request->cancel_asked);
     json_kv_bool(out, "stopRequested", request->stop_asked);

@@ -15,6 +15,7 @@
 #include "queue/list.h"
 #include "queue/submit.h"
 #include "service/catalog.h"
+#include "service/enter.h"
 #include "service/intake.h"
 
 #include <inttypes.h>
@@ -355,7 +356,7 @@ service_submit(const struct service *service, const struct caller *caller,
     read_body(body, caller, jobs, &arena, &intake, &complaint->errors);
     r = make_order(service, &intake, &arena, &order, complaint, err);
     if (r == 0)
-        r = queue_submit(service->store, &order, &got, err);
+        r = service_enter(service, &order, 1, NULL, &got, NULL, err);
     if (r == 0)
         r = status_of(service, &got, &status, err);
     if (r < 0)
@@ -447,7 +448,7 @@ service_submit_many(const struct service *service, const struct caller *caller,
     if (r < 0)
         return r;
     got = arena_array(&arena, struct submit_answer, count);
-    r = queue_submit_many(service->store, orders, count, got, &refused, err);
+    r = service_enter(service, orders, count, NULL, got, &refused, err);
     if (r < 0) {
         complaint->has_index = refused < count;
         complaint->index = refused;

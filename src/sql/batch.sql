@@ -9,6 +9,30 @@ WHERE job = $1 AND state IN ('STARTING', 'STARTED', 'STOPPING') ORDER BY id LIMI
 SELECT id FROM pawl.execution
 WHERE instance_id = $1 AND state IN ('STARTING', 'STARTED', 'STOPPING');
 
+-- name: batch_orphans (job text) -> (id bigint)
+-- Alive by their state, but no claim stands behind them: nobody can write to them.
+SELECT e.id FROM pawl.execution e
+WHERE e.job = $1 AND e.state IN ('STARTING', 'STARTED', 'STOPPING')
+    AND NOT EXISTS (SELECT 1 FROM pawl.claim c
+        WHERE c.token = e.token AND e.request_id BETWEEN c.first_id AND c.last_id)
+ORDER BY e.id;
+
+-- name: batch_holder (execution_id bigint) -> (state text, request_id bigint, job text,
+-- token bigint, worker text, silence bigint)
+-- Who carries it. worker NULL: nobody; silence: since the worker's last beat, NULL: it
+-- has no row any more.
+SELECT e.state, e.request_id, e.job, e.token, c.worker,
+    pawl_now() - w.beat_at AS silence
+FROM pawl.execution e
+LEFT JOIN pawl.claim c
+    ON c.token = e.token AND e.request_id BETWEEN c.first_id AND c.last_id
+LEFT JOIN pawl.worker w ON w.id = c.worker
+WHERE e.id = $1;
+
+-- name: batch_claim_nonce (request_id bigint, token bigint) -> (nonce text)
+SELECT nonce FROM pawl.claim
+WHERE CAST($1 AS bigint) BETWEEN first_id AND last_id AND token = $2;
+
 -- name: batch_instance_add (job text, identity text, params text, confirmed bigint)
 -- -> (id bigint, number bigint)
 INSERT INTO pawl.instance (job, number, identity, params, confirmed)
@@ -31,12 +55,13 @@ JOIN pawl.execution e ON e.request_id = try.id
 WHERE asked.id = $1 ORDER BY e.id DESC LIMIT 1;
 
 -- name: batch_instance_stands (instance_id bigint) -> (number bigint, params text,
--- confirmed bigint, last bigint, execution_id bigint, state text, cancelled bigint)
+-- confirmed bigint, last bigint, execution_id bigint, request_id bigint, state text,
+-- cancelled bigint)
 -- last: the job has none after it. An instance with its last execution, and whether that one was cancelled.
 SELECT i.number, i.params, CAST(i.confirmed AS bigint) AS confirmed,
     CAST(CASE WHEN EXISTS (SELECT 1 FROM pawl.instance i2
         WHERE i2.job = i.job AND i2.number > i.number) THEN 0 ELSE 1 END AS bigint) AS last,
-    e.id AS execution_id, e.state,
+    e.id AS execution_id, e.request_id, e.state,
     CAST(CASE WHEN EXISTS (SELECT 1 FROM pawl.outcome o
         WHERE o.id = e.request_id AND o.outcome = 'CANCELLED') THEN 1 ELSE 0 END AS bigint)
         AS cancelled

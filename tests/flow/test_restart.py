@@ -1,0 +1,236 @@
+"""Going on where a run stopped: who resumes what, and what stands meanwhile."""
+
+import pytest
+
+import flow_jobs as jobs
+import pawl_env
+from pawl_env import wait_for
+
+READ = ("SELECT i AS n, cast(:tag AS text) AS tag, cast(pg_sleep(:ms / 1000.0) AS text) "
+        "AS slept, repeat('x', 9000) AS pad FROM generate_series(1, :rows) i ORDER BY i")
+JOBS = f"""\
+  collect:
+    params:
+      rows: {{type: integer, default: 40}}
+      ms: {{type: integer, default: 30}}
+      tag: {{type: string, default: ""}}
+    steps:
+      - name: before
+        read: {{database: pg, sql: "SELECT 'before' AS tag, 0 AS n"}}
+        write: {{database: main, rows: "INSERT INTO effect (tag, n) VALUES (:tag, :n)"}}
+      - name: rows
+        chunk: 4
+        read: {{database: pg, sql: "{READ}"}}
+        write: {{database: main, rows: "INSERT INTO effect (tag, n) VALUES (:tag, :n)"}}
+  purge:
+    params:
+      source: {{type: string, default: A}}
+      confirm_purge: {{type: boolean, confirm: true}}
+    retry: none
+    steps:
+      - name: fail
+        read: {{database: pg, sql: "SELECT 1 / 0 AS n"}}
+        write: {{database: main, rows: "INSERT INTO effect (tag, n) VALUES ('x', :n)"}}
+"""
+JOBS += jobs.variant(JOBS[:JOBS.index("  purge:")], "free", duplicates="allow")
+
+
+@pytest.fixture(scope="module", params=["sqlite", "pg"])
+def site(request, cluster):
+    site = pawl_env.Site(request.param, cluster, JOBS)
+    try:
+        site.pawl("migrate")
+        site.store_do("CREATE TABLE effect (tag text NOT NULL, n integer NOT NULL)")
+        site.up()
+        yield site
+        site.close()
+    finally:
+        site.discard()
+
+
+def under_way(site, job, tag, **params):
+    """Its first chunks are committed."""
+    request_id = site.submit_id(job, tag=tag, **params)
+    wait_for(lambda: len(numbers(site, tag)) >= 4, "the first chunk is committed")
+    return request_id
+
+
+def stopped(site, job, **params):
+    request_id = under_way(site, job, **params)
+    assert site.call("POST", f"/api/v1/requests/{request_id}/stop").status == 202
+    request = site.wait_final(request_id)
+    assert (request["status"], request["outcome"]) == ("DONE", "STOPPED")
+    return request
+
+
+def execution(site, request):
+    return site.call("GET", f"/api/v1/executions/{request['executionId']}").json
+
+
+def numbers(site, tag):
+    return [row["n"] for row in site.sql("SELECT n FROM effect WHERE tag = "
+                                         f"'{tag}' ORDER BY n")]
+
+
+def step(got, name):
+    (found,) = [s for s in got["steps"] if s["name"] == name]
+    return found
+
+
+def test_A20_A22_a_stopped_run_goes_on_and_repeats_nothing(site):
+    begun = len(numbers(site, "before"))
+    first = stopped(site, "collect", tag="a22")
+    assert "ask for it again" in first["detail"].lower()
+    done = numbers(site, "a22")
+    assert 0 < len(done) < 40 and len(done) % 4 == 0
+    before = execution(site, first)
+    assert (before["state"], step(before, "rows")["state"]) == ("STOPPED", "STOPPED")
+    assert step(before, "rows")["written"] == len(done)
+
+    # Nothing given: the parameters of the first run.
+    second = site.wait_done(site.submit_id("collect"))
+    assert numbers(site, "a22") == list(range(1, 41))
+    after = execution(site, second)
+    assert after["instanceId"] == before["instanceId"]
+    assert after["resumedFrom"] == before["executionId"] and before["resumedFrom"] is None
+    assert after["params"]["tag"] == "a22"
+    rows = step(after, "rows")
+    assert (rows["read"], rows["written"], rows["effect"]) == (40, 40, "transactional")
+    assert rows["executionId"] == after["executionId"]
+    # The step that was complete was not done again.
+    assert len(numbers(site, "before")) == begun + 1
+    assert step(after, "before")["executionId"] == before["executionId"]
+
+
+def test_A32_another_value_or_restart_false_begins_anew(site):
+    first = execution(site, stopped(site, "collect", tag="a32"))
+    other = execution(site, site.wait_done(site.submit_id("collect", tag="a32", rows=2)))
+    assert other["resumedFrom"] is None
+    assert other["instanceNumber"] == first["instanceNumber"] + 1
+    stopped(site, "collect", tag="a32", rows=30)
+    answer = site.post("collect", {"tag": "a32b", "rows": 2}, restart=False)
+    last = execution(site, site.wait_done(answer.json["requestId"]))
+    assert last["resumedFrom"] is None and numbers(site, "a32b") == [1, 2]
+
+
+def test_A32_the_same_value_given_again_goes_on(site):
+    first = execution(site, stopped(site, "collect", tag="same", rows=30))
+    again = site.wait_done(site.submit_id("collect", tag="same", rows=30, ms=30))
+    assert execution(site, again)["instanceId"] == first["instanceId"]
+    assert numbers(site, "same") == list(range(1, 31))
+
+
+def test_A33_a_confirmation_is_good_for_one_request(site):
+    def ended(**params):
+        request = site.wait_final(site.submit_id("purge", **params))
+        assert request["outcome"] == "ERROR"
+        return execution(site, request)
+    first = ended(source="B", confirm_purge=True)
+    plain = ended()
+    assert plain["instanceId"] != first["instanceId"]
+    assert plain["params"] == {"source": "A"}
+    assert ended(source="A")["instanceId"] == plain["instanceId"]
+    # After an unconfirmed failure the confirmation is honoured, by a run of its own.
+    confirmed = ended(source="A", confirm_purge=True)
+    assert confirmed["instanceId"] != plain["instanceId"]
+    assert confirmed["params"]["confirm_purge"] is True
+    # A restart does not take it along.
+    last = site.sql("SELECT max(id) AS id FROM pawl.request WHERE job = 'purge'")[0]["id"]
+    answer = site.call("POST", f"/api/v1/requests/{last}/restart")
+    assert answer.status == 202, answer
+    request = site.wait_final(answer.json["requestId"])
+    assert request["params"] == {"source": "A"} and request["restartOf"] == last
+    assert execution(site, request)["resumedFrom"] is None
+
+
+def test_A24_A25_STOPPING_until_it_has_ended_and_no_restart_meanwhile(site):
+    request_id = site.submit_id("collect", rows=5, ms=400, tag="long")
+    site.wait_running(request_id)
+    wait_for(lambda: site.count("step_execution", "name = 'rows' AND state = 'STARTED'"),
+             "the long chunk is under way")
+    assert site.call("POST", f"/api/v1/requests/{request_id}/stop").status == 202
+
+    def state():
+        (row,) = site.sql("SELECT id, state, ended_at FROM pawl.execution "
+                          f"WHERE request_id = {request_id}")
+        return row
+    wait_for(lambda: state()["state"] == "STOPPING", "STOPPING shows at once", seconds=2)
+    assert state()["ended_at"] is None
+    assert numbers(site, "long") == []
+    assert site.get(request_id)["status"] == "RUNNING"
+    answer = site.post("collect", {})
+    assert (answer.status, answer.json["code"]) == (409, "JOB_ALREADY_RUNNING")
+    answer = site.call("POST", f"/api/v1/requests/{request_id}/restart")
+    assert (answer.status, answer.json["code"]) == (409, "JOB_ALREADY_RUNNING")
+    # Nor is it for the administrator to end: its worker lives.
+    answer = site.call("POST", f"/api/v1/executions/{state()['id']}/recover")
+    assert (answer.status, answer.json["code"]) == (409, "JOB_ALREADY_RUNNING")
+    assert state()["state"] == "STOPPING"
+    assert site.wait_final(request_id)["outcome"] == "STOPPED"
+    assert state()["state"] == "STOPPED" and state()["ended_at"]
+    assert numbers(site, "long") == [1, 2, 3, 4]
+    site.wait_done(site.submit_id("collect"))
+    assert numbers(site, "long") == list(range(1, 6))
+
+
+def test_A32_where_several_run_only_a_named_request_is_gone_on_with(site):
+    first = stopped(site, "free", tag="named")
+    fresh = execution(site, site.wait_done(site.submit_id("free", tag="named", rows=1)))
+    assert fresh["resumedFrom"] is None
+    said = site.pawl("restart", str(first["requestId"]))
+    assert f"goes on with the work of request {first['requestId']}" in said.stdout
+    (row,) = site.sql("SELECT max(id) AS id FROM pawl.request")
+    again = site.wait_done(row["id"])
+    assert again["restartOf"] == first["requestId"]
+    assert execution(site, again)["resumedFrom"] == first["executionId"]
+    assert sorted(numbers(site, "named"))[1:] == list(range(1, 41))
+    answer = site.call("POST", f"/api/v1/requests/{first['requestId']}/restart")
+    assert (answer.status, answer.json["code"]) == (409, "ALREADY_FINAL")
+    assert site.count("audit", f"act = 'restart' AND subject = 'request "
+                               f"{first['requestId']}'") == 1
+    assert site.pawl("restart", str(first["requestId"]), code=3)
+
+
+def test_a_cancelled_run_is_not_gone_on_with(site):
+    request_id = under_way(site, "collect", "cancelled")
+    assert site.cancel(request_id).status == 202
+    first = site.wait_final(request_id)
+    assert first["outcome"] == "CANCELLED"
+    again = execution(site, site.wait_done(site.submit_id("collect", tag="after", rows=1)))
+    assert again["resumedFrom"] is None
+
+
+def test_an_execution_is_stopped_like_its_request(site):
+    request_id = under_way(site, "free", "by-execution")
+    execution_id = site.one("SELECT id FROM pawl.execution WHERE request_id = "
+                            f"{request_id}")
+    answer = site.call("POST", f"/api/v1/executions/{execution_id}/stop")
+    assert (answer.status, answer.json["stopRequested"]) == (202, True)
+    assert site.wait_final(request_id)["outcome"] == "STOPPED"
+    answer = site.call("POST", f"/api/v1/executions/{execution_id}/stop")
+    assert (answer.status, answer.json["code"]) == (409, "ALREADY_FINAL")
+
+
+def test_A27_A39_what_nobody_carries_is_ended_when_the_job_is_asked_for(site):
+    def orphan():
+        site.store_do(
+            "INSERT INTO pawl.execution (instance_id, job, request_id, token, state, params,"
+            " started_at, last_updated) SELECT max(id), 'collect', 1, 999999, 'STARTED', '{}',"
+            " 1, 1 FROM pawl.instance WHERE job = 'collect'")
+        return site.sql("SELECT max(id) AS id FROM pawl.execution")[0]["id"]
+    stopped(site, "collect", tag="stale")
+    dead = orphan()
+    request_id = site.submit_id("collect")  # 202, not 409
+    (row,) = site.sql(f"SELECT state, exit_message FROM pawl.execution WHERE id = {dead}")
+    assert row["state"] == "FAILED" and "No worker carried it" in row["exit_message"]
+    site.wait_done(request_id)
+    dead = orphan()
+    answer = site.call("POST", f"/api/v1/executions/{dead}/recover")
+    assert (answer.status, answer.json["state"]) == (200, "FAILED")
+    assert "administrator" in site.one("SELECT exit_message FROM pawl.execution WHERE "
+                                       f"id = {dead}")
+    answer = site.call("POST", f"/api/v1/executions/{dead}/recover")
+    assert (answer.status, answer.json["code"]) == (400, "VALIDATION_ERROR")
+    assert site.call("POST", "/api/v1/executions/99999999/recover").status == 404
+    site.pawl("recover", "99999999", code=4)
+    site.wait_done(site.submit_id("collect", rows=1, tag="last"))
