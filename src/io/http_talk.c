@@ -25,6 +25,7 @@
 #define BODY_MAX_BYTES (4 << 20)
 #define FIELDS_MAX     32
 #define SAYING_MAX     160
+#define LOOK_BYTES     (256 << 10)
 
 struct attempt {
     struct http_talk *talk;
@@ -522,6 +523,27 @@ empty_sink(const struct http_sink *sink, struct err *err)
     return 0;
 }
 
+/* A small file may be no file but a reply that tells a code: have a look at it. */
+static void
+look_into_sink(struct attempt *attempt)
+{
+    struct http_reply *reply = &attempt->reply;
+    size_t len = (size_t)reply->body_bytes;
+    char *room;
+    ssize_t n;
+
+    if (reply->status < 200 || reply->status > 299 || len == 0 || len > LOOK_BYTES ||
+        attempt->spec->n_code_paths == 0)
+        return;
+    buf_clear(&reply->body);
+    room = buf_reserve(&reply->body, len);
+    n = room ? pread(attempt->sink->fd, room, len, 0) : -1;
+    if (n > 0)
+        reply->body.len += (size_t)n;
+    if (n > 0)
+        reply->body.data[reply->body.len] = '\0';
+}
+
 /* What went wrong below HTTP: tried again, but for what lies in the job or here. */
 static int
 failed_call(struct attempt *attempt, int r, struct err *err)
@@ -593,6 +615,8 @@ call_once(struct attempt *attempt, struct err *err)
                          &attempt->reply, err);
     if (r < 0)
         return failed_call(attempt, r, err);
+    if (attempt->sink)
+        look_into_sink(attempt);
     judge(attempt, err);
     http_reply_release(&attempt->reply);
     return 0;

@@ -20,7 +20,7 @@
 #include "io/io_ctx.h"
 #include "io/option.h"
 #include "io/row.h"
-#include "io/template.h"
+#include "io/file_path.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -131,8 +131,7 @@ csv_open(struct reader *reader, const char *position, struct err *err)
     int r;
 
     buf_init(&path, 4096);
-    r = template_path(io_option_text(csv->def, "csv", ""), reader->io->params, &path,
-                      err);
+    r = file_path_fill(reader->io, io_option_text(csv->def, "csv", ""), &path, err);
     if (r < 0)
         return r;
     r = csv_scan_open(&csv->scan, buf_str(&path),

@@ -15,7 +15,7 @@
 #include "io/lines.h"
 #include "io/option.h"
 #include "io/row.h"
-#include "io/template.h"
+#include "io/file_path.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -176,8 +176,7 @@ jsonl_open(struct reader *reader, const char *position, struct err *err)
     int r;
 
     buf_init(&path, PATH_MAX);
-    r = template_path(io_option_text(jsonl->def, "jsonl", ""), reader->io->params,
-                      &path, err);
+    r = file_path_fill(reader->io, io_option_text(jsonl->def, "jsonl", ""), &path, err);
     if (r == 0)
         r = lines_open(&jsonl->lines, buf_str(&path), err);
     if (r < 0)

@@ -347,6 +347,7 @@ begin_step(struct run *run, int ordinal, const json_t *def,
         .name = run->step_name,
         .ordinal = ordinal,
         .effect = step_effect(def),
+        .again = step_again(def),
     };
     int r;
 

@@ -182,7 +182,8 @@ chunk_items_open(struct chunk_items *items, struct step_ctx *ctx, struct reader 
 
     items->ctx = ctx;
     items->reader = reader;
-    items->in_order = reader->restart != READER_RESTART_REQUERY;
+    items->in_order = reader->restart != READER_RESTART_REQUERY &&
+                      reader->restart != READER_RESTART_BEGINNING;
     items->read_columns = reader_columns(reader, &items->read_width);
     row_set_init(&items->out, 0);
     buf_init(&items->before, READER_POSITION_MAX_BYTES * 2);

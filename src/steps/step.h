@@ -79,6 +79,9 @@ struct step_type {
     const char *help;
     int (*validate)(const json_t *def, struct err *err);
     int (*run)(struct step_ctx *ctx, struct step_result *ret_result, struct err *err);
+    /* What a crash can do to it, a word of format_effect_name. */
+    const char *(*effect)(const json_t *def);
+    bool again; /* carried out also when an earlier execution has completed it */
 };
 
 const struct step_type *step_types(size_t *ret_count);
@@ -92,5 +95,8 @@ int step_run(struct step_ctx *ctx, struct step_result *ret_result,
 
 /* Effect class of the step for people: "transactional", "file", "at-least-once". */
 const char *step_effect(const json_t *def);
+
+/* Is it carried out again when the instance goes on, though it was completed (A37)? */
+bool step_again(const json_t *def);
 
 #endif

@@ -5,12 +5,42 @@
 #include "steps/step.h"
 
 #include "base/err.h"
+#include "base/strs.h"
 #include "io/formats.h"
 #include "steps/chunk.h"
+#include "steps/once.h"
+
+static const char *
+effect_of_writer(const json_t *def)
+{
+    return format_effect_name(format_effect(json_object_get(def, "write")));
+}
+
+static const char *
+effect_at_least_once(const json_t *def)
+{
+    return format_effect_name(IO_EFFECT_AT_LEAST_ONCE);
+}
+
+static const char *
+effect_of_statements(const json_t *def)
+{
+    const char *database = json_string_value(json_object_get(def, "database"));
+
+    return format_effect_name(!database || str_eq(database, "main")
+                                  ? IO_EFFECT_TRANSACTIONAL
+                                  : IO_EFFECT_AT_LEAST_ONCE);
+}
 
 static const struct step_type types[] = {
     {"chunk", "read", "reads rows, writes them, commits chunk by chunk",
-     chunk_step_validate, chunk_step_run},
+     chunk_step_validate, chunk_step_run, effect_of_writer, false},
+    {"sql", "sql", "statements in one transaction", sql_step_validate, sql_step_run,
+     effect_of_statements, false},
+    {"http", "http", "one HTTP call", http_step_validate, http_step_run,
+     effect_at_least_once, false},
+    {"fetch", "fetch", "a file for the steps after it", fetch_step_validate,
+     fetch_step_run, effect_at_least_once, true},
 };
 
 const struct step_type *
@@ -39,7 +69,8 @@ step_validate(const json_t *def, struct err *err)
         return err_set(err, ERR_CONFIG, "a step must be a map of keys and values");
     if (!type)
         return err_set(err, ERR_CONFIG,
-                       "a step must say what it does: \"read\" is missing");
+                       "a step must say what it does: there is no \"read\", \"sql\", "
+                       "\"http\" or \"fetch\"");
     return type->validate(def, err);
 }
 
@@ -55,5 +86,15 @@ step_run(struct step_ctx *ctx, struct step_result *ret_result, struct err *err)
 const char *
 step_effect(const json_t *def)
 {
-    return format_effect_name(format_effect(json_object_get(def, "write")));
+    const struct step_type *type = type_of(def);
+
+    return type ? type->effect(def) : effect_of_writer(def);
+}
+
+bool
+step_again(const json_t *def)
+{
+    const struct step_type *type = type_of(def);
+
+    return type && type->again;
 }

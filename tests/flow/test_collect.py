@@ -1,11 +1,14 @@
 """Collecting from an API: budgets, pages, outcomes, what is left out, and what goes on."""
 
 import collections
+import hashlib
 import http.server
+import io
 import json
 import threading
 import time
 import urllib.parse
+import zipfile
 
 import pytest
 
@@ -240,3 +243,123 @@ def test_A38_items_that_fail_are_left_out_and_noted(place, standin):
     assert "amount" in by_month["202603"][1]
     assert site.sql("SELECT read_count, write_count, skip_count FROM pawl.step_execution") == [
         {"read_count": 12, "write_count": 8, "skip_count": 4}]
+
+
+# --- steps without rows ---
+
+def load_job(url, more="", write_check=""):
+    return f"""\
+  load:
+    needs_keys: [GEO_KEY]
+    retry: none
+    steps:
+      - name: download
+        fetch:
+          url: "{url}/file.zip"
+          query: {{key: "{{key:GEO_KEY}}"}}
+          file: corp.csv
+          unzip: "list.csv"
+          retry: {{attempts: 2, wait: 10ms}}
+          outcomes: {{code: status, message: message, codes: {{"020": limit}}}}
+          {more}
+      - name: load
+        chunk: 100
+        read: {{csv: "run:corp.csv", restart: beginning}}
+        write: {{database: main, rows: "INSERT INTO trade (district, month, apt) VALUES (:code, :name, 'x') ON CONFLICT DO NOTHING"}}
+      - name: mark
+        sql: ["INSERT INTO cell VALUES ('done', 'done')", "INSERT INTO cell VALUES ('again', 'done')"]
+"""
+
+
+def zip_of(text, name="list.csv"):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(name, text)
+    return out.getvalue()
+
+
+def lines(count, order=1):
+    rows = [f"c{n},n{n}" for n in range(count)][::order]
+    return "code,name\n" + "\n".join(rows) + "\n"
+
+
+def test_A37_A38_a_fetched_file_is_used_again_and_made_again(place, standin):
+    site = place(load_job(standin.url))
+    site.store_do("CREATE UNIQUE INDEX trade_code ON trade (district)")
+    # Row 250 does not fit: the run fails in the middle of the second step.
+    site.store_do("CREATE TABLE blocked (district text)")
+    standin.reply = lambda query: (200, zip_of(lines(300)))
+    site.store_do("ALTER TABLE trade RENAME COLUMN apt TO flat")
+    assert site.wait_final(site.submit_id("load"))["outcome"] == "ERROR"
+    assert standin.total() == 1
+    site.store_do("ALTER TABLE trade RENAME COLUMN flat TO apt")
+    kept = list((site.folder).glob("state*/tmp-kept/*/corp.csv"))
+    assert len(kept) == 1
+    standin.reply = lambda query: (200, zip_of(lines(300, order=-1)))
+    done = site.wait_final(site.submit_id("load"))
+    assert done["outcome"] == "COMPLETED", done
+    assert standin.total() == 1  # the file was there
+    assert site.one("SELECT count(*) FROM trade") == 300
+    assert site.one("SELECT count(*) FROM cell WHERE month = 'done'") == 2
+    assert not list(site.folder.glob("state*/tmp-kept/*/corp.csv"))
+    # And once more with the file gone between the two.
+    site.store_do("ALTER TABLE trade RENAME COLUMN apt TO flat")
+    assert site.wait_final(site.submit_id("load"))["outcome"] == "ERROR"
+    assert standin.total() == 2
+    for path in site.folder.glob("state*/tmp-kept/*/corp.csv"):
+        path.unlink()
+    site.store_do("ALTER TABLE trade RENAME COLUMN flat TO apt")
+    assert site.wait_final(site.submit_id("load"))["outcome"] == "COMPLETED"
+    assert standin.total() == 3
+
+
+def test_A37_what_comes_instead_of_the_file_is_told(place, standin):
+    whole = zip_of(lines(300))
+    site = place(load_job(standin.url))
+    cases = [
+        (whole[:len(whole) // 2], "cut off"),
+        (b"<html>busy</html>", "not a zip"),
+        (zip_of("x", name="other.csv"), "other.csv"),
+        (whole.replace(b"PK\x01\x02", b"PK\x01\x03"), "no entry"),
+    ]
+    for body, told in cases:
+        standin.reply = lambda query, body=body: (200, body)
+        before = standin.total()
+        request = site.wait_final(site.submit_id("load"))
+        assert request["outcome"] == "ERROR" and told in request["detail"], (told, request)
+        assert standin.total() == before + 2
+    standin.reply = lambda query: (200, {"status": "020", "message": "enough"})
+    request = site.wait_final(site.submit_id("load"))
+    assert request["outcome"] == "STOPPED" and "enough" in request["detail"], request
+
+
+def test_A37_size_and_hash_are_checked(place, standin):
+    text = lines(300)
+    good = hashlib.sha256(text.encode()).hexdigest()
+    site = place(load_job(standin.url, more=f"sha256: {good}\n          min_bytes: 100"))
+    standin.reply = lambda query: (200, zip_of(lines(299)))
+    assert "SHA-256" in site.wait_final(site.submit_id("load"))["detail"]
+    standin.reply = lambda query: (200, zip_of("code,name\n"))
+    assert "bytes" in site.wait_final(site.submit_id("load"))["detail"]
+    standin.reply = lambda query: (200, zip_of(text))
+    assert site.wait_final(site.submit_id("load"))["outcome"] == "COMPLETED"
+
+
+def test_A30_a_step_makes_one_call(place, standin):
+    site = place(f"""\
+  notify:
+    params: {{who: {{type: string}}}}
+    duplicates: allow
+    steps:
+      - name: tell
+        http: {{url: "{standin.url}/tell", json: {{to: "{{who}}", n: [1, true]}}, headers: {{X-Who: "{{who}}"}}, budget: geo, retry: {{attempts: 3, wait: 5ms}}}}
+""")
+    replies = [(503, b"busy", {"Retry-After": "0"}), (200, b"thanks")]
+    standin.reply = lambda query: replies.pop(0)
+    assert site.wait_final(site.submit_id("notify", who='a "b" & c'))["outcome"] == "COMPLETED"
+    assert json.loads(standin.queries[1]["sent"]) == {"to": 'a "b" & c', "n": [1, True]}
+    assert standin.headers[1]["X-Who"] == 'a "b" & c'
+    assert site.one("SELECT used FROM pawl.budget") == 2
+    bad = site.wait_final(site.submit_id("notify", who="a\nX-Evil: 1"))
+    assert bad["outcome"] == "ERROR" and "control character" in bad["detail"]
+    assert len(standin.queries) == 2
