@@ -230,9 +230,12 @@ def test_roles_are_made_by_who_may_and_else_an_administrator_is_told(bare):
     site.start_worker("worker")
     site.wait_done(site.submit_id("quick"))
 
-    # A second store, made by a member of pawl_owner who may do nothing else.
+
+@pytest.mark.skipif(not FULL, reason="a long round: PAWL_FULL=1")
+def test_a_store_belongs_to_pawl_owner_whoever_migrates(bare):
+    # A member of pawl_owner who may do nothing else.
     other = bare()
-    psql(other.store_url, script)
+    psql(other.store_url, other.pawl("migrate", "--print-roles").stdout)
     other.store_do("CREATE ROLE deploy LOGIN IN ROLE pawl_owner")
     other.pawl("migrate", PAWL_STORE=other.url_of("deploy"))
     owners = other.sql("SELECT DISTINCT relowner::regrole::text AS o FROM pg_class "
@@ -241,6 +244,22 @@ def test_roles_are_made_by_who_may_and_else_an_administrator_is_told(bare):
     other.start("api")
     other.start_worker("worker")
     other.wait_done(other.submit_id("quick"))
+
+    # By a role that may make roles: what it makes goes to pawl_owner, and it goes on
+    # migrating.
+    for given in ("ALTER DATABASE {} OWNER TO maker",
+                  "GRANT CREATE ON DATABASE {} TO maker;"
+                  "GRANT CREATE ON SCHEMA public TO maker"):
+        third = bare()
+        name = '"' + third.store_url.rsplit("/", 1)[1] + '"'
+        third.store_do("DO $$ BEGIN CREATE ROLE maker LOGIN CREATEROLE; "
+                       "EXCEPTION WHEN duplicate_object THEN NULL; END $$;"
+                       "REVOKE pawl_owner FROM maker;" + given.format(name))
+        for _ in range(2):
+            said = third.pawl("migrate", "--json", PAWL_STORE=third.url_of("maker"))
+            assert json.loads(said.stdout)["roles"]["granted"] is True
+        assert third.one("SELECT nspowner::regrole::text AS o FROM pg_namespace "
+                         "WHERE nspname = 'pawl'") == "pawl_owner"
 
 
 @pytest.mark.skipif(not FULL, reason="a long round: PAWL_FULL=1")

@@ -582,6 +582,32 @@ test_what_an_administrator_has_set_stays(struct harness *h)
                 h->database);
 }
 
+/* There a session cannot set them. */
+static void
+test_the_settings_hold_behind_a_pooler(struct harness *h)
+{
+    const char *at = strchr(h->url, '@');
+    struct db_options options = {.store = true};
+    scoped(db_closep) struct db *db = NULL;
+    struct err err = {0};
+    char url[400];
+    char *got;
+
+    apply(h);
+    snprintf(url, sizeof(url), "postgresql://pawl_worker%s", at);
+    options.url = url;
+    assert_ok(db_open(&options, &db, &err), &err);
+    assert_true(db_pooled(db));
+    got = ask(db,
+              "SELECT concat_ws(' ', current_user,"
+              " current_setting('plan_cache_mode'), current_setting('enable_seqscan'),"
+              " current_setting('jit'), current_setting('synchronous_commit'))",
+              &err);
+    assert_non_null(got);
+    assert_string_equal(got, "pawl_worker force_generic_plan off off on\n");
+    free(got);
+}
+
 /* Who owns nothing opens a store that is up to date, though asked to migrate. */
 static void
 test_a_role_that_owns_nothing_migrates_nothing(struct harness *h)
@@ -620,6 +646,7 @@ main(void)
         store_test_pg(test_an_api_closes_what_nobody_holds),
         store_test_pg(test_applying_again_takes_away_what_was_granted_by_hand),
         store_test_pg(test_what_an_administrator_has_set_stays),
+        store_test_pgbouncer(test_the_settings_hold_behind_a_pooler),
         store_test_pg(test_a_role_that_owns_nothing_migrates_nothing),
     };
 

@@ -20,8 +20,4 @@ BEGIN
             NULL;
         END;
     END LOOP;
-    -- Who makes them goes on migrating.
-    IF NOT pg_catalog.pg_has_role(current_user, 'pawl_owner', 'MEMBER') THEN
-        EXECUTE format('GRANT pawl_owner TO %I', current_user);
-    END IF;
 END $$;

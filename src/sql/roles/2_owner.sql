@@ -1,6 +1,6 @@
 -- The schema goes to pawl_owner if it is ours to give: what another role owns stays
--- with it, since its processes may live by that. Where there is no store yet,
--- pawl_owner gets what it needs to make one.
+-- with it, since its processes may live by that, and so does what we may not give away.
+-- Where there is no store yet, pawl_owner gets what it needs to make one.
 DO $$
 DECLARE
     r record;
@@ -15,6 +15,10 @@ BEGIN
                    JOIN pg_catalog.pg_roles o ON o.oid = n.nspowner
                    WHERE n.nspname = 'pawl' AND o.rolname = current_user) THEN
         RETURN;
+    END IF;
+    -- Who gives it away goes on migrating; an administrator may anyway.
+    IF NOT pg_catalog.pg_has_role(current_user, 'pawl_owner', 'USAGE') THEN
+        EXECUTE format('GRANT pawl_owner TO %I', current_user);
     END IF;
     EXECUTE format('GRANT CREATE ON DATABASE %I TO pawl_owner',
         pg_catalog.current_database());
@@ -35,4 +39,6 @@ BEGIN
              WHERE p.pronamespace = pg_catalog.to_regnamespace('pawl') LOOP
         EXECUTE format('ALTER ROUTINE %s OWNER TO pawl_owner', r.name);
     END LOOP;
+EXCEPTION WHEN insufficient_privilege THEN
+    NULL;
 END $$;
