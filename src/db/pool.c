@@ -13,9 +13,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#define POOL_MAX      1000
-#define PROBE_MS      60000
-#define CHECK_IDLE_MS 5000 /* idle longer than this: ask whether it still lives */
+#define POOL_MAX        1000
+#define PROBE_MS        60000
+#define CHECK_IDLE_MS   5000 /* idle longer than this: ask whether it still lives */
+#define HURRIED_WAIT_MS 500
 
 struct idle {
     struct db *db;
@@ -35,6 +36,7 @@ struct db_pool {
     struct backoff backoff;
     int64_t next_try_ms; /* no connect before this; 0 = at once */
     struct err last;     /* why the newest connect failed */
+    int64_t hurried_ms;  /* since then nobody waits for long; 0 = all may */
 };
 
 static int64_t
@@ -151,6 +153,16 @@ wait_until(struct db_pool *pool, int64_t until_ms)
     pthread_cond_timedwait(&pool->changed, &pool->lock, &at);
 }
 
+/* Who is in a hurry waits for a moment only, whatever was asked for. */
+static int64_t
+latest(const struct db_pool *pool, int64_t begin_ms, int64_t deadline_ms)
+{
+    int64_t hurried =
+        (pool->hurried_ms > begin_ms ? pool->hurried_ms : begin_ms) + HURRIED_WAIT_MS;
+
+    return pool->hurried_ms && hurried < deadline_ms ? hurried : deadline_ms;
+}
+
 enum take { TAKE_IDLE, TAKE_NEW, TAKE_NONE };
 
 /*
@@ -161,9 +173,12 @@ static enum take
 take(struct db_pool *pool, int64_t deadline_ms, struct idle *ret_idle,
      bool *ret_waited_for_server)
 {
+    int64_t begin_ms = now_ms();
+
     for (;;) {
         int64_t now = now_ms();
-        int64_t until = deadline_ms;
+        int64_t last = latest(pool, begin_ms, deadline_ms);
+        int64_t until = last;
         bool place = pool->n_open < pool->hooks.max;
 
         if (pool->n_idle > 0) {
@@ -178,7 +193,7 @@ take(struct db_pool *pool, int64_t deadline_ms, struct idle *ret_idle,
             return TAKE_NEW;
         }
         *ret_waited_for_server = place;
-        if (now >= deadline_ms)
+        if (now >= last)
             return TAKE_NONE;
         if (place && pool->next_try_ms < until)
             until = pool->next_try_ms;
@@ -294,6 +309,15 @@ db_pool_put(struct db_pool *pool, struct db *db)
     pthread_mutex_lock(&pool->lock);
     pool->idle[pool->n_idle++] = (struct idle){.db = db, .since_ms = now_ms()};
     pthread_cond_signal(&pool->changed);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void
+db_pool_hurry(struct db_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->hurried_ms = now_ms();
+    pthread_cond_broadcast(&pool->changed);
     pthread_mutex_unlock(&pool->lock);
 }
 

@@ -37,6 +37,10 @@ int db_pool_get(struct db_pool *pool, int timeout_ms, struct db **ret_db,
 /* Give back; accepts NULL. A transaction still open is rolled back. */
 void db_pool_put(struct db_pool *pool, struct db *db);
 
+/* The process is about to end: from now on, and for those who wait already, a wait for
+ * a connection lasts no longer than half a second. */
+void db_pool_hurry(struct db_pool *pool);
+
 /* Close idle connections (a server restart, a reload). */
 void db_pool_drop_idle(struct db_pool *pool);
 

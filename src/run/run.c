@@ -106,16 +106,20 @@ end_with(struct end *end, enum request_outcome outcome, const char *detail)
 }
 
 /* A failure, seen in the light of what was wished: a statement that was cut off
- * because of a cancel is a cancel, not an error. */
+ * because of a cancel is a cancel, not an error; and who may not wait any longer for a
+ * store that is away has been stopped. */
 static void
-end_with_failure(struct end *end, enum run_wish wish, const struct err *err)
+end_with_failure(struct run *run, struct end *end, const struct err *err)
 {
+    enum run_wish wish = run_wish(run);
+    bool is_cut = atomic_load(&run->cut) && run_record_later(-(int)err->code);
+
     if (wish == RUN_CANCEL)
         end_with(end, OUTCOME_CANCELLED, "Cancelled while it ran.");
     else if (wish == RUN_TIMEOUT)
         end_with(end, OUTCOME_TIMEOUT,
                  "It ran longer than the job's `timeout`; raise it or ask for less.");
-    else if (wish == RUN_STOP && err->code == ERR_TIMEOUT)
+    else if (wish == RUN_STOP && (is_cut || err->code == ERR_TIMEOUT))
         end_with(end, OUTCOME_STOPPED,
                  "Cut off because the worker shut down; ask for it again.");
     else
@@ -123,18 +127,19 @@ end_with_failure(struct end *end, enum run_wish wish, const struct err *err)
 }
 
 static void
-end_with_step(struct end *end, enum run_wish wish, const char *why, int step_outcome)
+end_with_step(struct run *run, struct end *end, int step_outcome)
 {
+    enum run_wish wish = run_wish(run);
     struct err none = {0};
 
-    if (step_outcome == STEP_STOPPED && why[0] && wish <= RUN_STOP)
-        end_with(end, OUTCOME_STOPPED, why);
+    if (step_outcome == STEP_STOPPED && run->why[0] && wish <= RUN_STOP)
+        end_with(end, OUTCOME_STOPPED, run->why);
     else if (step_outcome == STEP_STOPPED && wish == RUN_STOP)
         end_with(end, OUTCOME_STOPPED,
                  "Stopped at a chunk boundary, by a shutdown of the worker or by "
                  "request; ask for it again.");
     else
-        end_with_failure(end, wish, &none);
+        end_with_failure(run, end, &none);
 }
 
 /* --- prepare --- */
@@ -437,11 +442,11 @@ carry_steps(struct run *run, struct end *end)
         if (outcome == STEP_LOST)
             run_ask(run, RUN_LOST);
         if (outcome < 0) {
-            end_with_failure(end, run_wish(run), &err);
+            end_with_failure(run, end, &err);
             return;
         }
         if (outcome != STEP_COMPLETED) {
-            end_with_step(end, run_wish(run), run->why, outcome);
+            end_with_step(run, end, outcome);
             return;
         }
         if (made.name[0])
@@ -560,7 +565,7 @@ run_carry_out(struct run *run, struct run_report *ret_report)
 
     run_stage(run, "preparing");
     if (prepare(run, &refused, &err) < 0) {
-        end_with_failure(&end, run_wish(run), &err);
+        end_with_failure(run, &end, &err);
         if (end.outcome == OUTCOME_ERROR)
             end.outcome = refused;
     } else if (run_wish(run) != RUN_LOST) {

@@ -263,6 +263,13 @@ store_closep(struct store **store)
     *store = NULL;
 }
 
+void
+store_hurry(struct store *store)
+{
+    if (store->pool)
+        db_pool_hurry(store->pool);
+}
+
 enum db_kind
 store_kind(const struct store *store)
 {

@@ -47,6 +47,9 @@ struct store_options {
  */
 int store_open(const struct store_options *options, struct store **ret_store,
                struct err *err) must_check;
+/* The process is about to end: who waits for a connection to a server that is away is
+ * told so within half a second. */
+void store_hurry(struct store *store);
 void store_close(struct store *store); /* accepts NULL */
 void store_closep(struct store **store);
 

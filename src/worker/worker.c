@@ -338,6 +338,7 @@ drain(struct worker *worker, bool hurry)
     if ((hurry || now_us >= worker->drain_until_us) && !worker->cut) {
         log_line(worker->options.log, LOG_WARN, "cutting off what still runs",
                  log_i64("running", (int64_t)worker->n_held));
+        store_hurry(worker->options.store);
         list_each(node, &worker->held)
             run_cut(list_entry(node, struct slot, held)->run);
         worker->cut = true;
@@ -532,6 +533,7 @@ worker_join(struct worker *worker)
         return true;
     }
     pthread_join(worker->thread, NULL);
+    store_hurry(worker->options.store); /* its last words, if the store hears them */
     store_unsubscribe(worker->options.store, worker->subscription);
     end_heart(worker);
     worker->started = false;

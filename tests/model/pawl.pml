@@ -508,7 +508,7 @@ inline holds(r, number, once)
 
 /* One outcome, the follow-up in the same transaction, nothing left behind.
  * @sql queue_outcome_add @sql queue_flags_get @sql queue_request_add
- * @sql queue_later_add @sql queue_release */
+ * @sql queue_later_add @sql queue_release @sql chain_look */
 inline close_in(me, r, ending, once)
 {
     assert(out[r] == 0);        /* I6 I7: outcome.id is a primary key */
@@ -1494,7 +1494,7 @@ end:
             share(APITX);
             flag_taken() } }
     /* final: the live try of the chain, if there is one; else it is just moving
-     * @sql queue_outcome_get */
+     * @sql queue_outcome_get @sql chain_live_try */
     :: atomic { pca == A_FINAL_Q -> d_step {
             if
             :: out[cr] && outx[cr] == 0 && cr + ORIG < NR && known[(cr + ORIG) % NR] &&

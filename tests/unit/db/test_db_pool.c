@@ -174,6 +174,47 @@ test_a_server_that_is_away_is_not_stormed(struct fixture *f)
     db_pool_free(pool);
 }
 
+struct waiter {
+    struct db_pool *pool;
+    atomic_bool waits;
+    int r;
+    int64_t took_ms;
+};
+
+static void *
+wait_long(void *arg)
+{
+    struct waiter *waiter = arg;
+    struct db *db = NULL;
+    struct err err = {0};
+    int64_t began = now_ms();
+
+    atomic_store(&waiter->waits, true);
+    waiter->r = db_pool_get(waiter->pool, 60000, &db, &err);
+    waiter->took_ms = now_ms() - began;
+    return NULL;
+}
+
+static void
+test_who_is_in_a_hurry_waits_for_no_server(struct fixture *f)
+{
+    struct server server = {.away = true};
+    struct waiter waiter = {.pool = pool_at(f, &server, 2)};
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, wait_long, &waiter), 0);
+    while (!atomic_load(&waiter.waits) || !atomic_load(&server.tries))
+        continue;
+    db_pool_hurry(waiter.pool);
+    pthread_join(thread, NULL);
+    assert_int_equal(waiter.r, -ERR_STORE);
+    assert_true(waiter.took_ms < 10000);
+    wait_long(&waiter); /* who comes later as well */
+    assert_int_equal(waiter.r, -ERR_STORE);
+    assert_true(waiter.took_ms < 10000);
+    db_pool_free(waiter.pool);
+}
+
 struct crowd {
     struct db_pool *pool;
     atomic_int inside, most, failed;
@@ -243,6 +284,7 @@ main(void)
         db_case(test_a_transaction_left_open_is_rolled_back_when_put),
         db_case(test_a_broken_connection_is_dropped_not_handed_out),
         db_case(test_a_server_that_is_away_is_not_stormed),
+        db_case(test_who_is_in_a_hurry_waits_for_no_server),
         db_case(test_many_threads_share_few_connections),
         db_case_on(test_a_pool_of_no_size_or_no_url_is_refused, TESTDB_SQLITE,
                    "sqlite"),
