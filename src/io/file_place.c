@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -79,22 +80,22 @@ int
 file_place_get(int fd, const char *path, const char *text, struct file_place *ret_place,
                struct err *err)
 {
-    off_t size = lseek(fd, 0, SEEK_END);
+    struct stat st;
     struct file_place place = {0};
     int64_t mark = 0, found = 0;
     int r;
 
-    if (size < 0)
+    if (fstat(fd, &st) != 0)
         return err_errno(err, ERR_IO, errno, "cannot look at %s", path);
     if (parse(text, &place, &mark, err) < 0) {
         err_clear(err);
         return err_set(err, ERR_INVALID, "the checkpoint is no position in %s", path);
     }
-    if (size < place.offset)
+    if (st.st_size < place.offset)
         return err_set(err, ERR_INVALID,
                        "%s has %lld bytes, the checkpoint stands at %lld: the file was "
                        "changed; ask for a new run (restart: false)",
-                       path, (long long)size, (long long)place.offset);
+                       path, (long long)st.st_size, (long long)place.offset);
     r = make_mark(fd, path, place.offset, &found, err);
     if (r < 0)
         return r;

@@ -14,6 +14,7 @@
 #include "io/read_csv.h"
 #include "io/read_jsonl.h"
 #include "io/read_sql.h"
+#include "io/read_xml.h"
 #include "io/template.h"
 #include "io/write_csv.h"
 #include "io/write_jsonl.h"
@@ -48,6 +49,16 @@ static const struct io_option read_csv_options[] = {
 static const struct io_option read_jsonl_options[] = {
     {"jsonl", IO_OPTION_TEXT, true, NULL, "path of the file; {name} from the parameters"},
     {"columns", IO_OPTION_TYPES, false, NULL, "the keys to read, others are left out; default those of the first line"},
+    RESTART_OPTION,
+};
+
+static const struct io_option read_xml_options[] = {
+    {"xml", IO_OPTION_TEXT, true, NULL, "path of the file, or of a zip file that holds it; {name} from the parameters"},
+    {"item", IO_OPTION_TEXT, true, NULL, "the element that repeats: item, items/item, or /from/the/root"},
+    {"member", IO_OPTION_TEXT, false, NULL, "its name in the zip file; needed where there are several"},
+    {"columns", IO_OPTION_TYPES, false, NULL, "what to read, the rest is left out; default what the first item has"},
+    {"fields", IO_OPTION_TEXTS, false, NULL, "where in the item a column stands if not in the element of its name: a/b, @id, a/@id"},
+    {"empty", IO_OPTION_WORD, false, "null text", "what an element with nothing in it is; default null"},
     RESTART_OPTION,
 };
 
@@ -99,6 +110,7 @@ static const struct reader_kind readers[] = {
     {"sql", "rows of a SELECT", OPTIONS(read_sql_options), NULL, read_sql_new},
     {"csv", "records of a CSV file", OPTIONS(read_csv_options), NULL, read_csv_new},
     {"jsonl", "JSON, an object a line", OPTIONS(read_jsonl_options), NULL, read_jsonl_new},
+    {"xml", "a repeated element of an XML file", OPTIONS(read_xml_options), NULL, read_xml_new},
 };
 
 static const struct writer_kind writers[] = {
