@@ -169,6 +169,7 @@ static const enum stmt of_the_worker[] = {
     STMT_BUDGET_TAKE,
     STMT_BUDGET_CLOSE,
     STMT_BUDGET_REQUEST_TAKE,
+    STMT_BATCH_CLAIM_NONCE,
     STMT_BATCH_SKIP_NOTE,
 };
 static const enum stmt of_the_owner[] = {STMT_STORE_IDENTITY_MAKE,
