@@ -96,6 +96,8 @@ open_backend(struct cli *cli, struct err *err)
         return r;
     local.config = cli->config;
     local.store = cli->config->store.api;
+    if (cli->verb->need == NEED_WORKER && cli->config->store.worker)
+        local.store = cli->config->store.worker;
     /* On PostgreSQL only the staying roles publish: another machine's file must not
      * change what all see. */
     local.publish = local.store && str_starts_with(local.store, "sqlite:");
@@ -111,6 +113,7 @@ provide(struct cli *cli, struct err *err)
     case NEED_CONFIG:
         return cli_load_config(cli, err);
     case NEED_BACKEND:
+    case NEED_WORKER:
         return open_backend(cli, err);
     }
     return 0;

@@ -25,6 +25,7 @@ enum verb_need {
     NEED_NOTHING,
     NEED_CONFIG,  /* cli->config */
     NEED_BACKEND, /* cli->backend, over HTTP or our own store */
+    NEED_WORKER,  /* the same; our own store with the rights of a worker */
 };
 
 struct cli {

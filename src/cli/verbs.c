@@ -36,7 +36,7 @@ static const struct verb table[] = {
      "A new request with the parameters of that one; completed steps are skipped and the\n"
      "broken one goes on after its last committed chunk. Values that were confirmed for\n"
      "one request are not taken over, and what was cancelled begins anew."},
-    {"recover", "EXECUTION", 1, 1, "End by hand an execution whose worker is dead", NEED_BACKEND, ASKING, verb_recover,
+    {"recover", "EXECUTION", 1, 1, "End by hand an execution whose worker is dead", NEED_WORKER, ASKING, verb_recover,
      "Refused (exit 3) while its worker beats; the workers do the same by themselves."},
     {"requests", "", 0, 0, "List requests, newest first", NEED_BACKEND, ASKING | BIT(JOB) | BIT(STATUS) | BIT(REQUESTER) | BIT(LIMIT) | BIT(AFTER), verb_requests, NULL},
     {"jobs", "", 0, 0, "List the jobs and how they stand", NEED_BACKEND, ASKING, verb_jobs, NULL},

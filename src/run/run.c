@@ -105,6 +105,24 @@ end_with(struct end *end, enum request_outcome outcome, const char *detail)
     snprintf(end->detail, sizeof(end->detail), "%s", detail);
 }
 
+/* Stopped, and what to do to go on. */
+static void
+end_stopped(struct end *end, const struct run *run, const char *how)
+{
+    const char *behind = "goes on after the last committed chunk";
+
+    end->outcome = OUTCOME_STOPPED;
+    if (run->confirmed)
+        snprintf(end->detail, sizeof(end->detail),
+                 "%s. Ask for it again with its confirmation; it begins anew.", how);
+    else if (run->job && run->job->duplicates == CONFIG_DUPLICATES_REFUSE)
+        snprintf(end->detail, sizeof(end->detail),
+                 "%s. Ask for it again: the new request %s.", how, behind);
+    else
+        snprintf(end->detail, sizeof(end->detail), "%s. `pawl restart %" PRId64 "` %s.",
+                 how, run->request_id, behind);
+}
+
 /* A failure, seen in the light of what was wished: a statement that was cut off
  * because of a cancel is a cancel, not an error; and who may not wait any longer for a
  * store that is away has been stopped. */
@@ -120,8 +138,7 @@ end_with_failure(struct run *run, struct end *end, const struct err *err)
         end_with(end, OUTCOME_TIMEOUT,
                  "It ran longer than the job's `timeout`; raise it or ask for less.");
     else if (wish == RUN_STOP && (is_cut || err->code == ERR_TIMEOUT))
-        end_with(end, OUTCOME_STOPPED,
-                 "Cut off because the worker shut down; ask for it again.");
+        end_stopped(end, run, "Cut off because the worker shut down");
     else
         end_with(end, OUTCOME_ERROR, err->text);
 }
@@ -135,9 +152,9 @@ end_with_step(struct run *run, struct end *end, int step_outcome)
     if (step_outcome == STEP_STOPPED && run->why[0] && wish <= RUN_STOP)
         end_with(end, OUTCOME_STOPPED, run->why);
     else if (step_outcome == STEP_STOPPED && wish == RUN_STOP)
-        end_with(end, OUTCOME_STOPPED,
-                 "Stopped at a chunk boundary, by a shutdown of the worker or by "
-                 "request; ask for it again.");
+        end_stopped(end, run,
+                    "Stopped at a chunk boundary, by a shutdown of the worker or by "
+                    "request");
     else
         end_with_failure(run, end, &none);
 }
@@ -230,6 +247,7 @@ read_request(struct run *run, const struct request *request,
         return r;
     order->identity = order->params;
     order->confirmed = params_has_confirm(run->rules, given);
+    run->confirmed = order->confirmed;
     say_go_on(run, request, order);
     return 0;
 }

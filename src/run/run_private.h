@@ -57,6 +57,7 @@ struct run {
     char *temp_folder;
     _Atomic int64_t execution_id; /* 0 = none yet */
     int64_t instance_id;
+    bool confirmed;   /* something was good for this request only */
     int64_t estimate; /* rows expected, -1 = not known */
 
     int64_t max_calls;                      /* of the request, -1 = not given */

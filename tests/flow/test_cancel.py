@@ -116,5 +116,5 @@ def test_A26_stop_ends_it_as_stopped_and_asks_to_come_again(site):
     request = site.wait_final(request_id)
     assert (request["status"], request["outcome"], request["complete"]) == \
         ("DONE", "STOPPED", False)
-    assert "ask for it again" in request["detail"].lower()
+    assert f"`pawl restart {request_id}` goes on" in request["detail"]
     assert site.download(request_id).json["code"] == "NO_RESULT"
