@@ -110,6 +110,7 @@ int api_schedule_list(struct api *, struct http_request *, struct reply *,
                       struct err *);
 int api_pause(struct api *, struct http_request *, struct reply *, struct err *);
 int api_resume(struct api *, struct http_request *, struct reply *, struct err *);
+int api_budget_list(struct api *, struct http_request *, struct reply *, struct err *);
 int api_lane_list(struct api *, struct http_request *, struct reply *, struct err *);
 int api_worker_list(struct api *, struct http_request *, struct reply *, struct err *);
 int api_livez(struct api *, struct http_request *, struct reply *, struct err *);

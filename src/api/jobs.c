@@ -39,6 +39,13 @@ api_lane_list(struct api *api, struct http_request *req, struct reply *reply,
 }
 
 int
+api_budget_list(struct api *api, struct http_request *req, struct reply *reply,
+                struct err *err)
+{
+    return service_budgets(api->options.service, &reply->answer, err);
+}
+
+int
 api_worker_list(struct api *api, struct http_request *req, struct reply *reply,
                 struct err *err)
 {

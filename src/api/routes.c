@@ -36,6 +36,7 @@ static const struct route routes[] = {
     {"POST", "/api/v1/schedules/{}/resume",      api_resume,         BODY_ONE, "fire again"},
     {"POST", "/api/v1/jobs/{}/pause",            api_pause,          BODY_ONE, "start none of its requests until resumed; they wait"},
     {"POST", "/api/v1/jobs/{}/resume",           api_resume,         BODY_ONE, "start them again"},
+    {"GET",  "/api/v1/budgets",                  api_budget_list,    0, "budgets: calls used and left today"},
     {"GET",  "/api/v1/lanes",                    api_lane_list,      0, "lanes: slots, what runs and waits, whether paused"},
     {"POST", "/api/v1/lanes/{}/pause",           api_pause,          BODY_ONE, "start nothing in this lane until resumed; requests wait"},
     {"POST", "/api/v1/lanes/{}/resume",          api_resume,         BODY_ONE, "start again"},

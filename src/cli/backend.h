@@ -64,6 +64,7 @@ struct backend_kind {
     int (*jobs)(struct backend *backend, json_t **ret_json, struct err *err);
     int (*schedules)(struct backend *backend, int next, json_t **ret_json,
                      struct err *err);
+    int (*budgets)(struct backend *backend, json_t **ret_json, struct err *err);
     int (*lanes)(struct backend *backend, json_t **ret_json, struct err *err);
     /* Pause or resume; what: "job", "lane" or "schedule". */
     int (*hold)(struct backend *backend, const char *what, const char *name, bool pause,

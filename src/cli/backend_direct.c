@@ -258,6 +258,15 @@ direct_schedules(struct backend *backend, int next, json_t **ret_json, struct er
 }
 
 static int
+direct_budgets(struct backend *backend, json_t **ret_json, struct err *err)
+{
+    scoped(answer_release) struct answer answer = answer_empty();
+    int r = service_budgets(&self_of(backend)->service, &answer, err);
+
+    return r < 0 ? r : parse(&answer, ret_json, err);
+}
+
+static int
 direct_lanes(struct backend *backend, json_t **ret_json, struct err *err)
 {
     scoped(answer_release) struct answer answer = answer_empty();
@@ -350,6 +359,7 @@ static const struct backend_kind kind = {
     .act = direct_act,
     .jobs = direct_jobs,
     .schedules = direct_schedules,
+    .budgets = direct_budgets,
     .lanes = direct_lanes,
     .hold = direct_hold,
     .workers = direct_workers,

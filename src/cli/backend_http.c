@@ -263,6 +263,14 @@ http_schedules(struct backend *backend, int next, json_t **ret_json, struct err 
 }
 
 static int
+http_budgets(struct backend *backend, json_t **ret_json, struct err *err)
+{
+    struct ask ask = {.method = "GET", .path = "/api/v1/budgets"};
+
+    return ask_json(self_of(backend), &ask, ret_json, err);
+}
+
+static int
 http_lanes(struct backend *backend, json_t **ret_json, struct err *err)
 {
     struct ask ask = {.method = "GET", .path = "/api/v1/lanes"};
@@ -347,6 +355,7 @@ static const struct backend_kind kind = {
     .act = http_act,
     .jobs = http_jobs,
     .schedules = http_schedules,
+    .budgets = http_budgets,
     .lanes = http_lanes,
     .hold = http_hold,
     .workers = http_workers,

@@ -82,6 +82,7 @@ int verb_requests(struct cli *cli, struct err *err);
 int verb_jobs(struct cli *cli, struct err *err);
 int verb_schedules(struct cli *cli, struct err *err);
 int verb_lanes(struct cli *cli, struct err *err);
+int verb_budgets(struct cli *cli, struct err *err);
 int verb_pause(struct cli *cli, struct err *err);
 int verb_resume(struct cli *cli, struct err *err);
 int verb_workers(struct cli *cli, struct err *err);

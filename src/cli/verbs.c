@@ -49,6 +49,7 @@ static const struct verb table[] = {
      "on. What is still waiting when the command returns stays so. A paused schedule asks\n"
      "for nothing; its times are recorded as skipped. `pawl why ID` tells who paused."},
     {"resume", "job|lane|schedule NAME", 2, 2, "Let it go on", NEED_BACKEND, ASKING, verb_resume, NULL},
+    {"budgets", "", 0, 0, "List the budgets: calls used and left today", NEED_BACKEND, ASKING, verb_budgets, NULL},
     {"lanes", "", 0, 0, "List the lanes: slots, what runs and waits, who paused", NEED_BACKEND, ASKING, verb_lanes, NULL},
     {"workers", "", 0, 0, "List the workers: what they serve, and whether they live", NEED_BACKEND, ASKING, verb_workers, NULL},
     {"check", "", 0, 0, "Check the configuration and print all that is wrong with it", NEED_NOTHING, BIT(CONFIG) | BIT(JSON) | BIT(CONNECT), verb_check, NULL},

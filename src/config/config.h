@@ -117,6 +117,10 @@ struct config_job {
     int64_t
         large_over; /* an estimate of so many or more: lane "large"; -1 = no routing */
     struct config_estimate estimate;
+    struct {
+        const char *budget; /* NULL = no forecast of calls */
+        int64_t per_item;   /* calls for each item of the estimate */
+    } calls;
     enum config_duplicates duplicates;
     int64_t reuse_window_us;
     int64_t timeout_us;      /* from the claim; 0 = none */

@@ -98,6 +98,10 @@ definition_json(const struct config_job *job)
         set(object, "large_over", json_integer(job->large_over));
     if (job->estimate.sql != NULL)
         set(object, "estimate", estimate_json(&job->estimate));
+    if (job->calls.budget != NULL)
+        set(object, "calls",
+            json_pack("{s:s, s:I}", "budget", job->calls.budget, "per_item",
+                      (json_int_t)job->calls.per_item));
     set(object, "timeout_us", json_integer(job->timeout_us));
     set(object, "expire_after_us", json_integer(job->expire_after_us));
     set(object, "priority", json_integer(job->priority));

@@ -173,6 +173,14 @@ section_estimate(struct reading *reading, const struct setting *setting,
 }
 
 void
+section_calls(struct reading *reading, const struct setting *setting,
+              const struct ynode *node, void *base)
+{
+    if (node != NULL)
+        reading_table(reading, setting->group, node, setting->name, base);
+}
+
+void
 section_retry(struct reading *reading, const struct setting *setting,
               const struct ynode *node, void *base)
 {

@@ -240,6 +240,9 @@ check_job(struct reading *reading, const struct config_job *job)
     check_next(reading, job);
     check_names(reading, ynode_get(job->node, "needs_keys"), key_at, "key", "keys");
     config_check_steps(reading, job);
+    if (ynode_get(ynode_get(job->node, "calls"), "budget") != NULL)
+        config_check_budget(reading,
+                            ynode_get(ynode_get(job->node, "calls"), "budget"));
 }
 
 /* The parameters of a schedule must be such as its job takes. */

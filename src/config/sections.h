@@ -33,6 +33,8 @@ void section_lane(struct reading *, const struct setting *, const struct ynode *
                   void *);
 void section_estimate(struct reading *, const struct setting *, const struct ynode *,
                       void *);
+void section_calls(struct reading *, const struct setting *, const struct ynode *,
+                   void *);
 void section_retry(struct reading *, const struct setting *, const struct ynode *,
                    void *);
 void section_retry_on(struct reading *, const struct setting *, const struct ynode *,

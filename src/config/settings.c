@@ -167,6 +167,16 @@ static const struct setting_table estimate_settings = {
     "jobs.NAME.estimate", "How much work a request means, asked before it is stored.",
     TABLE(estimate_rows)};
 
+static const struct setting calls_rows[] = {
+    {"budget", SETTING_NAME, IN(config_job, calls.budget), .needed = true,
+     .help = "one of `budgets`"},
+    {"per_item", SETTING_INTEGER, IN(config_job, calls.per_item), "1", 0, 1000000,
+     .help = "calls for each item that the estimate counts"},
+};
+static const struct setting_table calls_settings = {
+    "jobs.NAME.calls", "Calls that a request is forecast to make; the answer to a submit "
+    "tells them. They limit nothing.", TABLE(calls_rows)};
+
 static const struct setting retry_rows[] = {
     {"attempts", SETTING_INTEGER, IN(config_job, retry.attempts), "3", 1, 100,
      .help = "tries in all, the first included"},
@@ -205,6 +215,8 @@ static const struct setting job_rows[] = {
              "else `normal` (or `{large_over: N, lane: NAME}`)"},
     {"estimate", SETTING_SECTION, 0, .group = &estimate_settings, .read = section_estimate,
      .shape = "map", .help = "see [estimate](#jobsnameestimate)"},
+    {"calls", SETTING_SECTION, 0, .group = &calls_settings, .read = section_calls,
+     .shape = "map", .help = "see [calls](#jobsnamecalls)"},
     {"priority", SETTING_INTEGER, IN(config_job, priority), "0", -100, 100,
      .help = "higher goes first"},
     {"timeout", SETTING_DURATION, IN(config_job, timeout_us), "0", 0, 365 * DAY,

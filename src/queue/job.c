@@ -165,6 +165,18 @@ read_routing(struct queue_job *job, const json_t *json, struct err *err)
 }
 
 static int
+read_calls(struct queue_job *job, const json_t *json, struct err *err)
+{
+    json_t *calls;
+    int r = json_get_object(json, "calls", &calls, err);
+
+    if (r != JSON_FOUND)
+        return r < 0 ? r : 0;
+    r = get_str(calls, "budget", &job->calls_budget, err);
+    return r == 0 ? get_i64(calls, "per_item", &job->calls_per_item, err) : r;
+}
+
+static int
 read_policies(struct queue_job *job, const json_t *json, struct err *err)
 {
     int64_t priority;
@@ -280,6 +292,8 @@ job_read(struct queue_job *job, const char *definition, struct err *err)
         r = read_policies(job, job->definition, err);
     if (r == 0)
         r = read_routing(job, job->definition, err);
+    if (r == 0)
+        r = read_calls(job, job->definition, err);
     if (r == 0)
         r = read_retry(job, job->definition, err);
     if (r == 0)

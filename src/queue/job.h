@@ -50,6 +50,8 @@ struct queue_job {
     const char *estimate_sql;
     int64_t estimate_timeout_us;
     const char *estimate_otherwise; /* lane when there is no answer by then */
+    const char *calls_budget;       /* NULL = no forecast of calls */
+    int64_t calls_per_item;
     int64_t reuse_window_us;
     int64_t timeout_us;      /* from the claim; 0 = none */
     int64_t expire_after_us; /* from the submit; 0 = never */

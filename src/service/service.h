@@ -139,6 +139,10 @@ int service_schedule_pause(const struct service *service, const struct caller *c
                            const char *name, bool pause, struct answer *ret_answer,
                            struct err *err) must_check;
 
+/* GET /budgets: calls used and left today. */
+int service_budgets(const struct service *service, struct answer *ret_answer,
+                    struct err *err) must_check;
+
 /* GET /lanes: those of the file, of workers, and where something waits or runs. */
 int service_lanes(const struct service *service, struct answer *ret_answer,
                   struct err *err) must_check;

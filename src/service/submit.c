@@ -14,6 +14,7 @@
 #include "queue/job.h"
 #include "queue/list.h"
 #include "queue/submit.h"
+#include "service/budgets.h"
 #include "service/catalog.h"
 #include "service/enter.h"
 #include "service/intake.h"
@@ -317,7 +318,8 @@ status_of(const struct service *service, const struct submit_answer *got,
 
 static void
 put_answer(struct json_out *out, const struct submit_order *order,
-           const struct submit_answer *got, enum request_status status)
+           const struct submit_answer *got, enum request_status status,
+           const struct forecast *forecast)
 {
     json_begin_object(out);
     json_kv_i64(out, "requestId", got->request_id);
@@ -328,6 +330,7 @@ put_answer(struct json_out *out, const struct submit_order *order,
         json_kv_i64(out, "estimate", order->estimate);
     else
         json_kv_null(out, "estimate");
+    forecast_put(out, forecast);
     json_kv_bool(out, "reused", got->reused);
     json_end_object(out);
 }
@@ -343,6 +346,7 @@ service_submit(const struct service *service, const struct caller *caller,
     struct intake intake = {.idempotency_key = idempotency_key, .body_digest = digest};
     struct submit_order order = {0};
     struct submit_answer got = {0};
+    struct forecast forecast = {0};
     enum request_status status = REQUEST_QUEUED;
     struct json_out out;
     int r;
@@ -356,6 +360,8 @@ service_submit(const struct service *service, const struct caller *caller,
     read_body(body, caller, jobs, &arena, &intake, &complaint->errors);
     r = make_order(service, &intake, &arena, &order, complaint, err);
     if (r == 0)
+        r = forecast_calls(service, &order, &forecast, err);
+    if (r == 0)
         r = service_enter(service, &order, 1, NULL, &got, NULL, err);
     if (r == 0)
         r = status_of(service, &got, &status, err);
@@ -364,7 +370,7 @@ service_submit(const struct service *service, const struct caller *caller,
     ret_answer->status = got.reused ? 200 : 202;
     ret_answer->request_id = got.request_id;
     json_out_init(&out, &ret_answer->body);
-    put_answer(&out, &order, &got, status);
+    put_answer(&out, &order, &got, status, &forecast);
     return 0;
 }
 
@@ -436,6 +442,7 @@ service_submit_many(const struct service *service, const struct caller *caller,
 {
     scoped(catalog_putp) struct catalog_state *jobs = catalog_get(service->catalog);
     scoped(arena_release) struct arena arena = {0};
+    const struct forecast no_forecast = {0}; /* one by one they would not add up */
     struct submit_order *orders = NULL;
     struct submit_answer *got;
     struct json_out out;
@@ -464,7 +471,7 @@ service_submit_many(const struct service *service, const struct caller *caller,
 
         r = status_of(service, &got[i], &status, err);
         if (r == 0)
-            put_answer(&out, &orders[i], &got[i], status);
+            put_answer(&out, &orders[i], &got[i], status, &no_forecast);
     }
     json_end_array(&out);
     json_end_object(&out);
