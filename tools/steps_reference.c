@@ -78,6 +78,7 @@ main(void)
 {
     size_t count = 0;
     const struct step_type *types = step_types(&count);
+    const struct processor_kind *processors;
     const struct reader_kind *readers;
     const struct writer_kind *writers;
 
@@ -90,6 +91,12 @@ main(void)
         printf("\n## read: %s\n\n%s\n", readers[i].name, readers[i].help);
         print_options(readers[i].options, readers[i].n_options);
     }
+    processors = format_processors(&count);
+    puts("\n## process\n\n| key | what it does |\n|---|---|");
+    for (size_t i = 0; i < count; i++)
+        printf("| `%s` | %s |\n", processors[i].name, processors[i].help);
+    puts("\nTheir keys, `skip`, `concurrency` and budgets stand in "
+         "[collect.md](collect.md).");
     writers = format_writers(&count);
     for (size_t i = 0; i < count; i++) {
         printf(
