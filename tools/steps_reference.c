@@ -57,6 +57,7 @@ print_options(const struct io_option *options, size_t count)
         [IO_OPTION_NUMBER] = "whole number",
         [IO_OPTION_TEXTS] = "map: name to text",
         [IO_OPTION_MAP] = "map",
+        [IO_OPTION_ONE_OR_LIST] = "text, or a list of them",
         [IO_OPTION_LIST] = "list",
         [IO_OPTION_TYPES] = "map: column to type",
         [IO_OPTION_ANY] = "see there",

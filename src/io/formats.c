@@ -27,7 +27,8 @@
 static const struct io_option read_sql_options[] = {
     {"sql", IO_OPTION_TEXT, true, NULL, "a SELECT; :name is bound from the parameters"},
     {"database", IO_OPTION_TEXT, false, NULL, "name under databases; default main, the store's own"},
-    {"restart", IO_OPTION_WORD, false, "position requery", "how it goes on after a stop"},
+    {"restart", IO_OPTION_WORD, false, "position requery key", "how it goes on after a stop: behind the rows passed (default), by asking again, or behind a key"},
+    {"key", IO_OPTION_ONE_OR_LIST, false, NULL, "for `restart: key`: columns that put the rows in order and tell them apart"},
 };
 
 /* What readers of files have in common. */
@@ -99,15 +100,31 @@ static const struct io_option write_any_file_options[] = {
 static const struct io_option write_sql_options[] = {
     {"database", IO_OPTION_TEXT, true, NULL, "name under databases; main is the store's own"},
     {"table", IO_OPTION_TEXT, false, NULL, "table to write to; columns by name"},
-    {"rows", IO_OPTION_TEXT, false, NULL, "statement for each row, with :column"},
+    {"rows", IO_OPTION_ONE_OR_LIST, false, NULL, "statements for each row, with :column"},
+    {"item", IO_OPTION_ONE_OR_LIST, false, NULL, "statements before them, once for each row read"},
     {"mode", IO_OPTION_WORD, false, "insert upsert", "default insert"},
     {"key", IO_OPTION_LIST, false, NULL, "columns of the key an upsert goes by"},
+    {"checkpoint", IO_OPTION_WORD, false, "table none", "none: no table pawl_checkpoint there, the last chunk may come twice"},
 };
 
 #define OPTIONS(table) table, array_len(table)
 
+/* clang-format on */
+
+static int
+check_key(const json_t *def, struct err *err)
+{
+    bool by_key = str_eq(io_option_text(def, "restart", ""), "key");
+
+    if (by_key != (json_object_get(def, "key") != NULL))
+        return err_set(err, ERR_CONFIG,
+                       "read: \"key\" and `restart: key` belong together");
+    return 0;
+}
+
+/* clang-format off */
 static const struct reader_kind readers[] = {
-    {"sql", "rows of a SELECT", OPTIONS(read_sql_options), NULL, read_sql_new},
+    {"sql", "rows of a SELECT", OPTIONS(read_sql_options), check_key, read_sql_new},
     {"csv", "records of a CSV file", OPTIONS(read_csv_options), NULL, read_csv_new},
     {"jsonl", "JSON, an object a line", OPTIONS(read_jsonl_options), NULL, read_jsonl_new},
     {"xml", "a repeated element of an XML file", OPTIONS(read_xml_options), NULL, read_xml_new},
@@ -202,20 +219,25 @@ check_sql_writer(const json_t *def, struct err *err)
 {
     bool table = json_object_get(def, "table") != NULL;
     bool rows = json_object_get(def, "rows") != NULL;
+    bool item = json_object_get(def, "item") != NULL;
+    const char *database = io_option_text(def, "database", "");
     bool key = json_object_get(def, "key") != NULL;
     bool mode = json_object_get(def, "mode") != NULL;
     bool upsert = str_eq(io_option_text(def, "mode", "insert"), "upsert");
 
-    if (table == rows)
+    if ((table && rows) || (!table && !rows && !item))
         return err_set(err, ERR_CONFIG,
-                       "write: needs either \"table\" or \"rows\" (a statement)");
-    if (rows && (mode || key))
+                       "write: needs either \"table\" or \"rows\" (statements)");
+    if (!table && (mode || key))
         return err_set(
             err, ERR_CONFIG,
             "write: \"mode\" and \"key\" go with \"table\", not with \"rows\"");
     if (upsert != key)
         return err_set(err, ERR_CONFIG,
                        "write: \"key\" and `mode: upsert` belong together");
+    if (json_object_get(def, "checkpoint") && str_eq(database, "main"))
+        return err_set(err, ERR_CONFIG,
+                       "write: \"checkpoint\" is for databases other than main");
     return 0;
 }
 
@@ -301,7 +323,20 @@ format_effect(const json_t *write_def)
 
     if (!database)
         return IO_EFFECT_FILE;
-    return str_eq(database, "main") ? IO_EFFECT_TRANSACTIONAL : IO_EFFECT_AT_LEAST_ONCE;
+    return str_eq(io_option_text(write_def, "checkpoint", "table"), "none")
+               ? IO_EFFECT_AT_LEAST_ONCE
+               : IO_EFFECT_TRANSACTIONAL;
+}
+
+const char *
+format_foreign(const json_t *write_def)
+{
+    const char *database = io_option_text(write_def, "database", "main");
+
+    return str_eq(database, "main") ||
+                   format_effect(write_def) != IO_EFFECT_TRANSACTIONAL
+               ? NULL
+               : database;
 }
 
 const char *

@@ -70,4 +70,8 @@ int format_choose_writer(const json_t *def, const json_t *params,
 enum io_effect format_effect(const json_t *write_def);
 const char *format_effect_name(enum io_effect effect);
 
+/* The database, other than the store's own, in which the rows of a checked write object
+ * commit together with their checkpoint; NULL: none. */
+const char *format_foreign(const json_t *write_def);
+
 #endif

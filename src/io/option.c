@@ -194,6 +194,12 @@ option_check(const char *where, const struct io_option *option, const json_t *va
             return 0;
         return err_set(err, ERR_CONFIG, "%s.%s: must be a map (%s)", where,
                        option->name, option->help);
+    case IO_OPTION_ONE_OR_LIST:
+        if (!str_empty(json_string_value(value)) ||
+            (json_is_array(value) && list_ok(value)))
+            return 0;
+        return err_set(err, ERR_CONFIG, "%s.%s: must be a text or a list of texts (%s)",
+                       where, option->name, option->help);
     case IO_OPTION_TYPES:
         if ((json_is_object(value) && types_ok(value)) ||
             (json_is_array(value) && list_ok(value)))

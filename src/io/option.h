@@ -18,13 +18,14 @@ enum io_option_type {
     IO_OPTION_TEXT, /* not empty */
     IO_OPTION_CHAR, /* one ASCII character, not a quote or line end; "\t" too */
     IO_OPTION_BOOL,
-    IO_OPTION_WORD,    /* one of `words` */
-    IO_OPTION_LIST,    /* of texts, not empty */
-    IO_OPTION_CHARSET, /* the name of an encoding, see io/charset.h */
-    IO_OPTION_NUMBER,  /* a whole number from 1 on */
-    IO_OPTION_TEXTS,   /* map from name to text, not empty */
-    IO_OPTION_MAP,     /* any map; whoever reads it checks it */
-    IO_OPTION_TYPES,   /* column name → type word (text, integer, …) */
+    IO_OPTION_WORD,        /* one of `words` */
+    IO_OPTION_LIST,        /* of texts, not empty */
+    IO_OPTION_ONE_OR_LIST, /* a text, or a list of texts */
+    IO_OPTION_CHARSET,     /* the name of an encoding, see io/charset.h */
+    IO_OPTION_NUMBER,      /* a whole number from 1 on */
+    IO_OPTION_TEXTS,       /* map from name to text, not empty */
+    IO_OPTION_MAP,         /* any map; whoever reads it checks it */
+    IO_OPTION_TYPES,       /* column name → type word (text, integer, …) */
     IO_OPTION_ANY,
     IO_OPTION_COUNT,    /* a whole number >= 0 */
     IO_OPTION_DURATION, /* 500ms, 2s, 1h30m */

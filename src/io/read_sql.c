@@ -1,8 +1,9 @@
 /*
  * The query runs from open to the last row on a connection that nobody else
- * uses meanwhile. Cells come as the database declares them; where it has no
- * exact type of ours (infinity, a year 12000, SQLite's free typing) they stay
- * what they are, as text.
+ * uses meanwhile. With `restart: key` it becomes the inner part of one that orders
+ * by the key and, going on, begins behind the last one (read_sql_key.c). Cells come as
+ * the database declares them; where it has no exact type of ours (infinity, a year
+ * 12000, SQLite's free typing) they stay what they are, as text.
  */
 #include "io/read_sql.h"
 
@@ -15,6 +16,7 @@
 #include "io/cell_text.h"
 #include "io/io_ctx.h"
 #include "io/option.h"
+#include "io/read_sql_key.h"
 #include "io/row.h"
 #include "io/sql_text.h"
 
@@ -32,7 +34,8 @@ struct sql_reader {
     struct db_rows rows;
     struct column *columns;
     size_t width;
-    int64_t given; /* rows returned, from the very start */
+    int64_t given;      /* rows returned, from the very start */
+    struct sql_key key; /* of `restart: key` */
 };
 
 static struct sql_reader *
@@ -78,6 +81,12 @@ describe_columns(struct sql_reader *sql, struct err *err)
     return 0;
 }
 
+static bool
+by_key(const struct sql_reader *sql)
+{
+    return sql->reader.restart == READER_RESTART_KEY;
+}
+
 static int
 start_query(struct sql_reader *sql, struct db *db, struct err *err)
 {
@@ -89,10 +98,17 @@ start_query(struct sql_reader *sql, struct db *db, struct err *err)
 
     if (r < 0)
         return r;
-    values = arena_array(&sql->arena, struct db_value, made.count + 1);
+    values =
+        arena_array(&sql->arena, struct db_value, made.count + SQL_KEY_COLUMNS_MAX + 1);
     for (size_t i = 0; i < made.count; i++) {
         r = sql_text_value(text, made.names[i], sql->reader.io->params, pg, &sql->arena,
                            &values[i], err);
+        if (r < 0)
+            return r;
+    }
+    if (by_key(sql)) {
+        r = sql_key_around(&sql->key, &made.text, values, &made.count, &sql->arena,
+                           err);
         if (r < 0)
             return r;
     }
@@ -141,9 +157,15 @@ sql_open(struct reader *reader, const char *position, struct err *err)
 
     if (r < 0)
         return r; /* names the database itself */
-    r = start_query(sql, db, err);
+    if (by_key(sql))
+        r = sql_key_init(&sql->key, json_object_get(sql->def, "key"), position,
+                         &sql->given, &sql->arena, err);
+    if (r == 0)
+        r = start_query(sql, db, err);
     if (r == 0)
         r = describe_columns(sql, err);
+    if (r == 0 && by_key(sql))
+        r = sql_key_find(&sql->key, sql->columns, sql->width, err);
     if (r == 0 && position && reader->restart == READER_RESTART_POSITION)
         r = go_to(sql, position, err);
     return r < 0 ? err_prefix(err, "database %s", name) : 0;
@@ -218,8 +240,15 @@ put_cell(struct row_set *rows, struct cell *cell, const struct column *column,
 static int
 put_row(struct sql_reader *sql, struct row_set *rows, struct err *err)
 {
-    struct cell *cells = row_set_add(rows);
+    struct cell *cells;
 
+    if (by_key(sql)) {
+        int r = sql_key_take(&sql->key, &sql->rows, err);
+
+        if (r != SQL_KEY_TAKEN)
+            return r < 0 ? err_prefix(err, "row %lld", (long long)sql->given + 1) : 0;
+    }
+    cells = row_set_add(rows);
     for (size_t i = 0; i < sql->width; i++) {
         struct db_value value = db_cell(&sql->rows, (int)i);
         int r = put_cell(rows, &cells[i], &sql->columns[i], &value, err);
@@ -261,6 +290,8 @@ sql_position(struct reader *reader, struct buf *position, struct err *err)
 
     if (reader->restart == READER_RESTART_REQUERY)
         buf_add_str(position, "{}");
+    else if (by_key(sql))
+        sql_key_position(&sql->key, sql->given, position);
     else
         buf_addf(position, "{\"rows\":%lld}", (long long)sql->given);
     return 0;
@@ -272,6 +303,7 @@ sql_free(struct reader *reader)
     struct sql_reader *sql = sql_of(reader);
 
     db_rows_end(&sql->rows);
+    sql_key_release(&sql->key);
     arena_release(&sql->arena);
     free(sql);
 }
@@ -284,6 +316,14 @@ static const struct reader_ops sql_ops = {
     .free = sql_free,
 };
 
+static enum reader_restart
+restart_of(const char *word)
+{
+    if (str_eq(word, "requery"))
+        return READER_RESTART_REQUERY;
+    return str_eq(word, "key") ? READER_RESTART_KEY : READER_RESTART_POSITION;
+}
+
 int
 read_sql_new(struct io_ctx *io, const json_t *def, struct reader **ret_reader,
              struct err *err)
@@ -292,9 +332,7 @@ read_sql_new(struct io_ctx *io, const json_t *def, struct reader **ret_reader,
 
     sql->reader.ops = &sql_ops;
     sql->reader.io = io;
-    sql->reader.restart = str_eq(io_option_text(def, "restart", NULL), "requery")
-                              ? READER_RESTART_REQUERY
-                              : READER_RESTART_POSITION;
+    sql->reader.restart = restart_of(io_option_text(def, "restart", NULL));
     sql->def = def;
     *ret_reader = &sql->reader;
     return 0;

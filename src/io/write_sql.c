@@ -1,8 +1,10 @@
 /*
  * Inserting goes by db_copy (COPY on PostgreSQL, one prepared INSERT on SQLite),
- * all else by one prepared statement for each row. The statement is made when
- * the first rows come, because only then is the kind of database known for a
- * writer whose connection is the checkpoint's.
+ * upserts by sql_upsert.c, all else by statements of the job: `item` once for each item
+ * of the chunk, then `rows` for each row. The statements are made when the first rows
+ * come, because only then is the connection known: it is the checkpoint's, whose
+ * transaction the rows belong to. Only with `checkpoint: none` does the writer commit
+ * by itself, on a connection of its own.
  */
 #include "io/write_sql.h"
 
@@ -12,35 +14,39 @@
 #include "base/json.h"
 #include "base/strs.h"
 #include "db/db.h"
-#include "io/cell_text.h"
+#include "io/formats.h"
 #include "io/io_ctx.h"
 #include "io/option.h"
 #include "io/row.h"
-#include "io/sql_text.h"
+#include "io/sql_statement.h"
+#include "io/sql_upsert.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define OWN_PARAM SIZE_MAX
+struct statements {
+    struct sql_statement *list;
+    size_t count;
+};
 
 struct sql_writer {
     struct writer writer;
     const json_t *def;
     const char *database;
-    struct arena arena; /* the statement and what belongs to it */
-    struct db *db;      /* of a database other than main */
+    struct arena arena; /* the statements and what belongs to them */
+    struct db *db;      /* with `checkpoint: none` */
     struct db_tx tx;
     const struct column *columns;
     size_t width;
-    struct db_value *values;      /* of one row */
-    char (*texts)[CELL_TEXT_MAX]; /* room for dates spelled out */
     bool prepared;
-    bool copy;          /* by db_copy */
-    const char **names; /* of columns, for db_copy */
-    struct db_sql sql;
-    size_t *sources;            /* $n: which column, or OWN_PARAM */
-    struct db_value *constants; /* $n when OWN_PARAM */
+    bool copy;   /* by db_copy */
+    bool upsert; /* by sql_upsert */
+    struct sql_upsert upserting;
+    struct statements of_item;
+    struct statements of_row;
+    const char **names;      /* of columns, for db_copy */
+    struct db_value *values; /* of one row, for db_copy */
+    char (*texts)[CELL_TEXT_MAX];
     int64_t rows;
     int64_t chunk_start; /* rows before the set that is being written */
 };
@@ -84,199 +90,88 @@ sql_begin(struct writer *writer, const struct column *columns, size_t count,
 
     sql->columns = columns;
     sql->width = count;
-    sql->values =
-        arena_array(&sql->arena, struct db_value, count + SQL_TEXT_PARAMS_MAX);
-    sql->texts = arena_alloc_array(&sql->arena, CELL_TEXT_MAX, count);
-    sql->names = arena_array(&sql->arena, const char *, count);
-    for (size_t i = 0; i < count; i++)
-        sql->names[i] = columns[i].name;
     return 0;
 }
 
-/* --- the statement --- */
+/* --- the statements --- */
 
-static bool
-is_key(const json_t *key, const char *column)
+/* A text, or a list of texts. */
+static int
+make_statements(struct sql_writer *sql, const char *key, const struct column *columns,
+                size_t width, bool pg, struct statements *ret, struct err *err)
 {
-    for (size_t i = 0; i < json_array_size(key); i++) {
-        if (str_eq(json_string_value(json_array_get(key, i)), column))
-            return true;
-    }
-    return false;
-}
+    const json_t *def = json_object_get(sql->def, key);
+    size_t count = json_is_array(def) ? json_array_size(def) : def != NULL;
+    struct statements made = {arena_array(&sql->arena, struct sql_statement, count),
+                              count};
 
-static void
-add_names(struct buf *out, const char *const *names, size_t count)
-{
     for (size_t i = 0; i < count; i++) {
-        buf_add_str(out, i ? ", " : "");
-        db_quote_name(out, names[i]);
+        const json_t *one = json_is_array(def) ? json_array_get(def, i) : def;
+        const char *where = json_is_array(def)
+                                ? arena_printf(&sql->arena, "write.%s[%zu]", key, i)
+                                : arena_printf(&sql->arena, "write.%s", key);
+        int r = sql_statement_make(json_string_value(one), where, columns, width,
+                                   sql->writer.io->params, pg, &sql->arena,
+                                   &made.list[i], err);
+
+        if (r < 0)
+            return r;
     }
+    *ret = made;
+    return 0;
 }
 
 static void
-add_conflict(struct sql_writer *sql, struct buf *out, const json_t *key)
+prepare_copy(struct sql_writer *sql)
 {
-    size_t set = 0;
-
-    buf_add_str(out, ") ON CONFLICT (");
-    for (size_t i = 0; i < json_array_size(key); i++) {
-        buf_add_str(out, i ? ", " : "");
-        db_quote_name(out, json_string_value(json_array_get(key, i)));
-    }
-    buf_add_str(out, ") DO ");
-    for (size_t i = 0; i < sql->width; i++) {
-        if (is_key(key, sql->names[i]))
-            continue;
-        buf_add_str(out, set++ ? ", " : "UPDATE SET ");
-        db_quote_name(out, sql->names[i]);
-        buf_add_str(out, " = excluded.");
-        db_quote_name(out, sql->names[i]);
-    }
-    if (set == 0)
-        buf_add_str(out, "NOTHING");
-}
-
-static int
-find_column(const struct sql_writer *sql, const char *name, size_t *ret_column)
-{
-    for (size_t i = 0; i < sql->width; i++) {
-        if (str_eq(sql->names[i], name)) {
-            *ret_column = i;
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static int
-check_key(const struct sql_writer *sql, const json_t *key, struct err *err)
-{
-    size_t column;
-
-    for (size_t i = 0; i < json_array_size(key); i++) {
-        const char *name = json_string_value(json_array_get(key, i));
-
-        if (!find_column(sql, name, &column))
-            return err_set(err, ERR_CONFIG,
-                           "write.key: the rows read have no column \"%s\"", name);
-    }
-    return 0;
-}
-
-static int
-make_upsert(struct sql_writer *sql, struct err *err)
-{
-    const json_t *key = json_object_get(sql->def, "key");
-    scoped(buf_release) struct buf text = {0};
-    int r = check_key(sql, key, err);
-
-    if (r < 0)
-        return r;
-    if (sql->width > SQL_TEXT_PARAMS_MAX)
-        return err_set(err, ERR_CONFIG, "write: %zu columns; an upsert takes %d",
-                       sql->width, SQL_TEXT_PARAMS_MAX);
-    buf_init(&text, 0);
-    buf_add_str(&text, "INSERT INTO ");
-    db_quote_table(&text, io_option_text(sql->def, "table", ""));
-    buf_add_str(&text, " (");
-    add_names(&text, sql->names, sql->width);
-    buf_add_str(&text, ") VALUES (");
+    sql->copy = true;
+    sql->values = arena_array(&sql->arena, struct db_value, sql->width);
+    sql->texts = arena_alloc_array(&sql->arena, sizeof(*sql->texts), sql->width);
+    sql->names = arena_array(&sql->arena, const char *, sql->width);
     for (size_t i = 0; i < sql->width; i++)
-        buf_addf(&text, "%s$%zu", i ? ", " : "", i + 1);
-    add_conflict(sql, &text, key);
-    sql->sources = arena_array(&sql->arena, size_t, sql->width);
-    for (size_t i = 0; i < sql->width; i++)
-        sql->sources[i] = i;
-    sql->sql.text = arena_strdup(&sql->arena, buf_str(&text));
-    sql->sql.n_params = (unsigned char)sql->width;
-    return buf_check(&text, "the upsert", err);
+        sql->names[i] = sql->columns[i].name;
 }
 
-/* :name is a column of the row, or else a parameter of the run. */
 static int
-make_statement(struct sql_writer *sql, bool pg, struct err *err)
+prepare_upsert(struct sql_writer *sql, struct db *db, struct err *err)
 {
-    const char *text = io_option_text(sql->def, "rows", "");
-    struct sql_text made;
-    int r = sql_text_rewrite(text, pg, &sql->arena, &made, err);
+    int r = sql_upsert_make(db, io_option_text(sql->def, "table", ""),
+                            json_object_get(sql->def, "key"), sql->columns, sql->width,
+                            &sql->arena, &sql->upserting, err);
 
-    if (r < 0)
-        return err_prefix(err, "write.rows");
-    sql->sources = arena_array(&sql->arena, size_t, made.count + 1);
-    sql->constants = arena_array(&sql->arena, struct db_value, made.count + 1);
-    for (size_t i = 0; i < made.count; i++) {
-        if (find_column(sql, made.names[i], &sql->sources[i]))
-            continue;
-        sql->sources[i] = OWN_PARAM;
-        r = sql_text_value(text, made.names[i], sql->writer.io->params, pg, &sql->arena,
-                           &sql->constants[i], err);
-        if (r < 0)
-            return err_prefix(err, "write.rows (no column of the rows read either)");
+    sql->upsert = r == 0;
+    return r;
+}
+
+static int
+prepare(struct sql_writer *sql, struct db *db, const struct row_set *rows,
+        struct err *err)
+{
+    const struct item_view *items = rows->items;
+    bool pg = db_kind(db) == DB_PG;
+    int r = make_statements(sql, "item", items ? items->columns : sql->columns,
+                            items ? items->width : sql->width, pg, &sql->of_item, err);
+
+    if (r == 0)
+        r = make_statements(sql, "rows", sql->columns, sql->width, pg, &sql->of_row,
+                            err);
+    if (r == 0 && json_object_get(sql->def, "table")) {
+        if (str_eq(io_option_text(sql->def, "mode", "insert"), "upsert"))
+            r = prepare_upsert(sql, db, err);
+        else
+            prepare_copy(sql);
     }
-    sql->sql.text = made.text;
-    sql->sql.n_params = (unsigned char)made.count;
-    return 0;
-}
-
-static int
-prepare(struct sql_writer *sql, struct db *db, struct err *err)
-{
-    int r = 0;
-
-    sql->sql.name = "write";
-    if (json_object_get(sql->def, "rows"))
-        r = make_statement(sql, db_kind(db) == DB_PG, err);
-    else if (str_eq(io_option_text(sql->def, "mode", "insert"), "upsert"))
-        r = make_upsert(sql, err);
-    else
-        sql->copy = true;
     sql->prepared = r == 0;
     return r;
 }
 
 /* --- rows --- */
 
-static enum db_type
-text_type(const struct cell *cell)
-{
-    return cell->type == CELL_BYTES     ? DB_BLOB
-           : cell->type == CELL_DECIMAL ? DB_DECIMAL
-                                        : DB_TEXT;
-}
-
-/* text: room of CELL_TEXT_MAX bytes that lives as long as the value. */
-static struct db_value
-value_of(const struct cell *cell, char *text)
-{
-    switch ((enum cell_type)cell->type) {
-    case CELL_BOOL:
-        return p_bool(cell->i != 0);
-    case CELL_INT:
-        return p_i64(cell->i);
-    case CELL_REAL:
-        return p_real(cell->real);
-    case CELL_DATE:
-        return p_bytes(DB_DATE, text, text_date(text, cell->i));
-    case CELL_TIMESTAMP:
-        return p_bytes(DB_TIMESTAMP, text,
-                       text_timestamp(text, cell->i, cell->zoneless, ' '));
-    case CELL_DECIMAL:
-    case CELL_TEXT:
-    case CELL_BYTES:
-        return p_bytes(text_type(cell), cell->text, cell->len);
-    case CELL_NULL:
-    case CELL_TYPE_COUNT:
-        break;
-    }
-    return p_null();
-}
-
 /* Puts the database's name before a failure, and the remedy where we know one. */
 static int
 failed(const struct sql_writer *sql, int r, struct err *err)
 {
-    if (r == -ERR_STORE_BUSY && sql->db && db_kind(sql->db) == DB_SQLITE)
+    if (r == -ERR_STORE_BUSY && !str_eq(sql->database, "main"))
         return err_prefix(
             err,
             "write to database %s (a step that reads and writes one SQLite "
@@ -308,7 +203,7 @@ copy_rows(struct sql_writer *sql, struct db *db, const struct row_set *rows,
         const struct cell *cells = row_set_row(rows, i);
 
         for (size_t k = 0; k < sql->width; k++)
-            sql->values[k] = value_of(&cells[k], sql->texts[k]);
+            sql->values[k] = sql_value_of(&cells[k], sql->texts[k]);
         r = db_copy_row(&copy, sql->values, err);
         if (r < 0)
             return copy_failed(sql, err);
@@ -318,26 +213,66 @@ copy_rows(struct sql_writer *sql, struct db *db, const struct row_set *rows,
 }
 
 static int
-run_statements(struct sql_writer *sql, struct db *db, const struct row_set *rows,
+row_failed(const struct sql_writer *sql, size_t row, struct err *err)
+{
+    return err_prefix(err, "row %lld",
+                      (long long)(sql->chunk_start + (int64_t)row + 1));
+}
+
+static int
+upsert_rows(struct sql_writer *sql, struct db *db, const struct row_set *rows,
+            struct err *err)
+{
+    size_t bad = 0;
+    int r = sql_upsert_rows(&sql->upserting, db, rows, &bad, err);
+
+    if (r >= 0)
+        return 0;
+    return bad < rows->count ? row_failed(sql, bad, err) : copy_failed(sql, err);
+}
+
+/* Each statement in its turn, for the cells of one row or item. */
+static int
+run_statements(struct statements *statements, struct db *db, const struct cell *cells,
                struct err *err)
 {
-    size_t count = sql->sql.n_params;
+    int r = 0;
 
-    for (size_t i = 0; i < rows->count; i++) {
-        const struct cell *cells = row_set_row(rows, i);
-        int r;
+    for (size_t i = 0; r == 0 && i < statements->count; i++) {
+        r = sql_statement_run(&statements->list[i], db, cells, err);
+        if (r < 0 && statements->count > 1)
+            err_prefix(err, "statement %zu", i + 1);
+    }
+    return r;
+}
 
-        for (size_t k = 0; k < count; k++) {
-            size_t source = sql->sources[k];
+static int
+run_for_items(struct sql_writer *sql, struct db *db, const struct row_set *rows,
+              struct err *err)
+{
+    const struct item_view *items = rows->items;
+    size_t count = items ? items->count : rows->count;
+    size_t width = items ? items->width : rows->width;
+    const struct cell *cells = items ? items->cells : rows->cells;
 
-            sql->values[k] = source == OWN_PARAM
-                                 ? sql->constants[k]
-                                 : value_of(&cells[source], sql->texts[source]);
-        }
-        r = db_exec(db, &sql->sql, sql->values, count, err);
+    for (size_t i = 0; i < count; i++) {
+        int r = run_statements(&sql->of_item, db, cells + i * width, err);
+
         if (r < 0)
-            return err_prefix(err, "row %lld",
-                              (long long)(sql->chunk_start + (int64_t)i + 1));
+            return err_prefix(err, "item %zu of the chunk", i + 1);
+    }
+    return 0;
+}
+
+static int
+run_for_rows(struct sql_writer *sql, struct db *db, const struct row_set *rows,
+             struct err *err)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        int r = run_statements(&sql->of_row, db, row_set_row(rows, i), err);
+
+        if (r < 0)
+            return row_failed(sql, i, err);
     }
     return 0;
 }
@@ -347,11 +282,20 @@ sql_apply(struct writer *writer, struct db *db, const struct row_set *rows,
           struct err *err)
 {
     struct sql_writer *sql = sql_of(writer);
-    int r = sql->prepared ? 0 : prepare(sql, db, err);
+    int r = 0;
 
-    if (r == 0 && rows->count > 0)
-        r = sql->copy ? copy_rows(sql, db, rows, err)
-                      : run_statements(sql, db, rows, err);
+    if (rows->count == 0 && (!rows->items || rows->items->count == 0))
+        return 0;
+    if (!sql->prepared)
+        r = prepare(sql, db, rows, err);
+    if (r == 0 && sql->of_item.count > 0)
+        r = run_for_items(sql, db, rows, err);
+    if (r == 0 && sql->of_row.count > 0)
+        r = run_for_rows(sql, db, rows, err);
+    if (r == 0 && rows->count > 0 && sql->upsert)
+        r = upsert_rows(sql, db, rows, err);
+    if (r == 0 && rows->count > 0 && sql->copy)
+        r = copy_rows(sql, db, rows, err);
     return r < 0 ? failed(sql, r, err) : 0;
 }
 
@@ -414,6 +358,7 @@ sql_free(struct writer *writer)
     struct sql_writer *sql = sql_of(writer);
 
     db_tx_end(&sql->tx);
+    sql_upsert_release(&sql->upserting);
     arena_release(&sql->arena);
     free(sql);
 }
@@ -438,7 +383,7 @@ write_sql_new(struct io_ctx *io, const json_t *def, struct writer **ret_writer,
     sql->writer.io = io;
     sql->def = def;
     sql->database = io_option_text(def, "database", "");
-    sql->writer.in_checkpoint = str_eq(sql->database, "main");
+    sql->writer.in_checkpoint = format_effect(def) == IO_EFFECT_TRANSACTIONAL;
     *ret_writer = &sql->writer;
     return 0;
 }

@@ -6,9 +6,9 @@
  * the end finish; free at any time. What was written after the last commit is
  * undone by free or, after a crash, by the next open with that commit's state.
  *
- * A writer into the store's own database (ops->apply set and transactional)
- * has its rows written inside the transaction of the checkpoint: write only
- * remembers the set, and the checkpoint's holder calls apply.
+ * A writer into a database (in_checkpoint) has its rows written inside the transaction
+ * of the checkpoint: write only counts them, and the checkpoint's holder calls apply,
+ * perhaps more than once for the same rows when a transaction has to be repeated.
  */
 #ifndef IO_WRITER_H
 #define IO_WRITER_H
@@ -65,8 +65,7 @@ struct writer_ops {
 struct writer {
     const struct writer_ops *ops;
     struct io_ctx *io;
-    bool in_checkpoint; /* rows go through apply inside the checkpoint (database: main)
-                         */
+    bool in_checkpoint; /* rows go through apply inside the checkpoint */
 };
 
 /* def: the step's `write` object, already checked; it must outlive the writer. */

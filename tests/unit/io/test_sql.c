@@ -229,6 +229,52 @@ a_position_goes_on_behind_the_rows_given(enum testdb_kind kind)
     end(&s);
 }
 
+/* Rows that come and go before the key do no harm; two with one key are refused. */
+static void
+a_key_goes_on_behind_the_last_row_committed(enum testdb_kind kind)
+{
+#define KEYED(key)                                                                     \
+    "{\"sql\":\"SELECT a, b FROM t WHERE a >= :min -- all;\",\"database\":\"shop\","   \
+    "\"restart\":\"key\",\"key\":" key "}"
+    static const char position[] =
+        "{\"rows\":2,\"key\":[[\"int\",\"1\"],[\"text\",\"나\"]]}";
+    scoped(buf_release) struct buf out = {0};
+    struct sql_test s = {0};
+
+    if (!begin(&s, kind, "{\"min\":1}"))
+        skip();
+    ok(&s.t, db_script(s.write,
+                       "CREATE TABLE t (a int, b text);"
+                       "INSERT INTO t VALUES (2,'x'),(1,'나'),(1,'가'),(3,'y'),(0,'z')",
+                       &s.t.err));
+    buf_init(&out, 0);
+    ok(&s.t, read_rows(&s, KEYED("[\"a\",\"b\"]"), NULL, 1, &out));
+    assert_string_equal(buf_str(&out), "integer 1|text 가|\ninteger 1|text 나|\n"
+                                       "integer 2|text x|\ninteger 3|text y|\n");
+    buf_clear(&out);
+    ok(&s.t, read_rows(&s, KEYED("[\"a\",\"b\"]"), position, 2, &out));
+    assert_string_equal(buf_str(&out), "integer 2|text x|\ninteger 3|text y|\n");
+    ok(&s.t, db_script(s.write,
+                       "DELETE FROM t WHERE a = 1; INSERT INTO t VALUES (1,'가'),"
+                       "(2,'w')",
+                       &s.t.err));
+    buf_clear(&out);
+    ok(&s.t, read_rows(&s, KEYED("[\"a\",\"b\"]"), position, 2, &out));
+    assert_string_equal(buf_str(&out),
+                        "integer 2|text w|\ninteger 2|text x|\ninteger 3|text y|\n");
+    fails(&s.t, ERR_INVALID, "two rows have the same key",
+          read_rows(&s, KEYED("\"a\""), NULL, 2, &out));
+    /* Even when the first of them was the last row committed. */
+    fails(&s.t, ERR_INVALID, "two rows have the same key",
+          read_rows(&s, KEYED("[\"a\"]"), "{\"rows\":2,\"key\":[[\"int\",\"2\"]]}", 2,
+                    &out));
+    fails(&s.t, ERR_DB, "no_such", read_rows(&s, KEYED("\"no_such\""), NULL, 2, &out));
+    ok(&s.t, db_script(s.write, "INSERT INTO t VALUES (4, NULL)", &s.t.err));
+    fails(&s.t, ERR_INVALID, "is NULL",
+          read_rows(&s, KEYED("[\"a\",\"b\"]"), NULL, 9, &out));
+    end(&s);
+}
+
 /* --- writing --- */
 
 static const struct column columns[] = {
@@ -300,7 +346,8 @@ static const char table_sql[] = "CREATE TABLE city (id int PRIMARY KEY, name tex
 static void
 rows_are_inserted_and_uncommitted_ones_are_not(enum testdb_kind kind)
 {
-    static const char def[] = "{\"database\":\"shop\",\"table\":\"city\"}";
+    static const char def[] =
+        "{\"database\":\"shop\",\"checkpoint\":\"none\",\"table\":\"city\"}";
     struct sql_test s = {0};
 
     if (!begin(&s, kind, "{}"))
@@ -316,15 +363,19 @@ rows_are_inserted_and_uncommitted_ones_are_not(enum testdb_kind kind)
           write_rows(&s, def, 2400, 2600, true));
     expect_count(&s, "SELECT count(*) FROM city", 2500);
     fails(&s.t, ERR_DB, "nowhere",
-          write_rows(&s, "{\"database\":\"shop\",\"table\":\"nowhere\"}", 0, 2, true));
+          write_rows(
+              &s,
+              "{\"database\":\"shop\",\"checkpoint\":\"none\",\"table\":\"nowhere\"}",
+              0, 2, true));
     end(&s);
 }
 
 static void
 upsert_replaces_by_its_key(enum testdb_kind kind)
 {
-    static const char def[] = "{\"database\":\"shop\",\"table\":\"city\",\"mode\":"
-                              "\"upsert\",\"key\":[\"id\"]}";
+    static const char def[] =
+        "{\"database\":\"shop\",\"checkpoint\":\"none\",\"table\":\"city\",\"mode\":"
+        "\"upsert\",\"key\":[\"id\"]}";
     struct sql_test s = {0};
 
     if (!begin(&s, kind, "{}"))
@@ -336,18 +387,210 @@ upsert_replaces_by_its_key(enum testdb_kind kind)
     ok(&s.t, write_rows(&s, def, 5, 20, true));
     expect_count(&s, "SELECT count(*) FROM city", 20);
     expect_count(&s, "SELECT count(*) FROM city WHERE name = 'old'", 0);
-    fails(&s.t, ERR_CONFIG, "no column \"nr\"",
-          write_rows(&s,
-                     "{\"database\":\"shop\",\"table\":\"city\",\"mode\":\"upsert\","
-                     "\"key\":[\"nr\"]}",
-                     0, 2, true));
+    fails(
+        &s.t, ERR_CONFIG, "no column \"nr\"",
+        write_rows(&s,
+                   "{\"database\":\"shop\",\"checkpoint\":\"none\",\"table\":\"city\","
+                   "\"mode\":\"upsert\",\"key\":[\"nr\"]}",
+                   0, 2, true));
+    end(&s);
+}
+
+/* Of two rows with one key in a chunk the last stands, and a bad row is named. */
+static void
+an_upsert_takes_the_last_of_a_key_and_names_a_bad_row(enum testdb_kind kind)
+{
+    static const char def_text[] = "{\"database\":\"main\",\"table\":\"city\","
+                                   "\"mode\":\"upsert\",\"key\":[\"id\"]}";
+    scoped(writer_freep) struct writer *writer = NULL;
+    json_t *def = json_of(def_text);
+    struct sql_test s = {0};
+    struct row_set rows;
+
+    if (!begin(&s, kind, "{}"))
+        skip();
+    ok(&s.t, db_script(s.write, table_sql, &s.t.err));
+    ok(&s.t, write_sql_new(&s.t.io, def, &writer, &s.t.err));
+    ok(&s.t, writer_open(writer, NULL, &s.t.err));
+    ok(&s.t, writer_begin(writer, columns, array_len(columns), &s.t.err));
+    row_set_init(&rows, 0);
+    make_rows(&s.t, &rows, 0, 12000);
+    row_set_row(&rows, 7)[0].i = 3;
+    row_set_row(&rows, 7)[2] = row_set_row(&rows, 1)[2];
+    for (int i = 0; i < 2; i++) {
+        scoped(db_tx_end) struct db_tx tx = {0};
+
+        if (i == 1) /* name is NOT NULL */
+            row_set_row(&rows, 11990)[1].type = CELL_NULL;
+        ok(&s.t, db_begin(s.write, DB_WRITE, &tx, &s.t.err));
+        ok(&s.t, writer_write(writer, &rows, &s.t.err));
+        if (i == 0) {
+            ok(&s.t, writer_apply(writer, s.write, &rows, &s.t.err));
+            ok(&s.t, db_commit(&tx, &s.t.err));
+        } else {
+            fails(&s.t, ERR_DB_CONSTRAINT, "row 23991",
+                  writer_apply(writer, s.write, &rows, &s.t.err));
+        }
+    }
+    expect_count(&s, "SELECT count(*) FROM city", 11999);
+    expect_count(&s, "SELECT count(*) FROM city WHERE id = 3 AND name LIKE 'n''7%'", 1);
+    expect_count(&s, "SELECT count(*) FROM city WHERE price IS NULL", 6000);
+    expect_count(&s, "SELECT count(*) FROM city WHERE day = '2024-02-29'", 11999);
+    row_set_release(&rows);
+    writer_freep(&writer);
+    json_decref(def);
+    end(&s);
+}
+
+/* Values of every type are the same by an upsert of many as one by one. */
+static void
+test_an_upsert_of_many_spells_values_as_the_database_reads_them_on_pg(void **state)
+{
+    static const struct column all[] = {
+        {"k", CELL_INT},       {"t", CELL_TEXT},       {"r", CELL_REAL},
+        {"b", CELL_BOOL},      {"d", CELL_DATE},       {"ts", CELL_TIMESTAMP},
+        {"by", CELL_BYTES},    {"v", CELL_TEXT},       {"j", CELL_TEXT},
+        {"dec", CELL_DECIMAL}, {"null", CELL_DECIMAL},
+    };
+    static const struct cell_spec specs[] = {
+        {CELL_INT, .i = 1},
+        {CELL_TEXT, .text = "a\"b\\c{,}NULL\n한"},
+        {CELL_REAL, .real = 0.1},
+        {CELL_BOOL, .i = 1},
+        {CELL_DATE, .i = 19782},
+        {CELL_TIMESTAMP, .i = 1700000000123456},
+        {CELL_BYTES, .text = "\x01\xff'"},
+        {CELL_TEXT, .text = "abc"},
+        {CELL_TEXT, .text = "{\"a\": [1]}"},
+        {CELL_DECIMAL, .text = "12345678901234567890.5"},
+        {CELL_NULL},
+    };
+    scoped(writer_freep) struct writer *writer = NULL;
+    json_t *def = json_of("{\"database\":\"main\",\"table\":\"public.Every\","
+                          "\"mode\":\"upsert\",\"key\":[\"k\"]}");
+    struct sql_test s = {0};
+    struct row_set rows;
+
+    if (!begin(&s, TESTDB_PG, "{}"))
+        skip();
+    ok(&s.t,
+       db_script(s.write,
+                 "CREATE TABLE \"Every\" (k bigint PRIMARY KEY, t text, r float8, "
+                 "b boolean, d date, ts timestamptz, by bytea, v varchar(3), "
+                 "j jsonb, dec numeric, \"null\" numeric(5,2))",
+                 &s.t.err));
+    ok(&s.t, write_sql_new(&s.t.io, def, &writer, &s.t.err));
+    ok(&s.t, writer_open(writer, NULL, &s.t.err));
+    ok(&s.t, writer_begin(writer, all, array_len(all), &s.t.err));
+    row_set_init(&rows, 0);
+    row_set_clear(&rows, array_len(all));
+    for (size_t i = 0; i < array_len(all); i++)
+        put_spec(&s.t, &rows, i ? &row_set_row(&rows, 0)[i] : row_set_add(&rows),
+                 &specs[i]);
+    for (int i = 0; i < 2; i++) {
+        scoped(db_tx_end) struct db_tx tx = {0};
+
+        ok(&s.t, db_begin(s.write, DB_WRITE, &tx, &s.t.err));
+        ok(&s.t, writer_apply(writer, s.write, &rows, &s.t.err));
+        ok(&s.t, db_commit(&tx, &s.t.err));
+    }
+    expect_count(&s,
+                 "SELECT count(*) FROM \"Every\" WHERE k = 1 AND "
+                 "t = E'a\"b\\\\c{,}NULL\\n한' AND r = 0.1 AND b AND d = '2024-02-29' "
+                 "AND ts = '2023-11-14 22:13:20.123456+00' AND by = '\\x01ff27' AND "
+                 "v = 'abc' AND j = '{\"a\":[1]}' AND dec = 12345678901234567890.5 "
+                 "AND \"null\" IS NULL",
+                 1);
+    /* Too long is refused, not cut off. */
+    ok(&s.t, cell_set_text(&rows, &row_set_row(&rows, 0)[7], CELL_TEXT, "abcd", 4, "v",
+                           &s.t.err));
+    {
+        scoped(db_tx_end) struct db_tx tx = {0};
+
+        ok(&s.t, db_begin(s.write, DB_WRITE, &tx, &s.t.err));
+        fails(&s.t, ERR_DB, "row 1", writer_apply(writer, s.write, &rows, &s.t.err));
+    }
+    row_set_release(&rows);
+    writer_freep(&writer);
+    json_decref(def);
+    end(&s);
+}
+
+/* Several statements for each item, then several for each row. */
+static void
+statements_run_for_items_first_and_then_for_rows(enum testdb_kind kind)
+{
+    static const struct column item_columns[] = {{"part", CELL_INT},
+                                                 {"outcome", CELL_TEXT}};
+    json_t *def = json_of(
+        "{\"database\":\"main\",\"item\":[\"DELETE FROM city WHERE id / 10 = :part\","
+        "\"INSERT INTO ledger VALUES (:part, :outcome, :run)\"],\"rows\":[\"INSERT "
+        "INTO "
+        "city (id, name) VALUES (:id, :name)\",\"UPDATE ledger SET n = n + 1 WHERE "
+        "part "
+        "= :id / 10\"]}");
+    scoped(writer_freep) struct writer *writer = NULL;
+    struct cell items[6] = {0};
+    struct item_view view = {item_columns, 2, items, 3};
+    struct sql_test s = {0};
+    struct row_set rows;
+
+    if (!begin(&s, kind, "{\"run\":0}"))
+        skip();
+    ok(&s.t, db_script(s.write, table_sql, &s.t.err));
+    ok(&s.t, db_script(s.write,
+                       "CREATE TABLE ledger (part int, outcome text, n int);"
+                       "INSERT INTO city (id, name) VALUES (5, 'old'), (25, 'old'), "
+                       "(35, 'stays')",
+                       &s.t.err));
+    ok(&s.t, write_sql_new(&s.t.io, def, &writer, &s.t.err));
+    ok(&s.t, writer_open(writer, NULL, &s.t.err));
+    ok(&s.t, writer_begin(writer, columns, array_len(columns), &s.t.err));
+    row_set_init(&rows, 0);
+    make_rows(&s.t, &rows, 2, 14);
+    for (int i = 0; i < 3; i++) {
+        cell_set_i64(&items[2 * i], CELL_INT, i);
+        ok(&s.t,
+           cell_set_text(&rows, &items[2 * i + 1], CELL_TEXT, "ok", 2, "o", &s.t.err));
+    }
+    rows.items = &view;
+    for (int i = 0; i < 2; i++) {
+        scoped(db_tx_end) struct db_tx tx = {0};
+
+        ok(&s.t, db_begin(s.write, DB_WRITE, &tx, &s.t.err));
+        ok(&s.t, writer_apply(writer, s.write, &rows, &s.t.err));
+        if (i == 1) /* the first time is rolled back */
+            ok(&s.t, db_commit(&tx, &s.t.err));
+    }
+    expect_count(&s, "SELECT count(*) FROM city", 13);
+    expect_count(&s, "SELECT count(*) FROM city WHERE name = 'old'", 0);
+    expect_count(&s, "SELECT n FROM ledger WHERE part = 0", 8);
+    expect_count(&s, "SELECT n FROM ledger WHERE part = 1", 4);
+    expect_count(&s, "SELECT n FROM ledger WHERE part = 2 AND outcome = 'ok'", 0);
+    /* An item without rows is worked on too. */
+    row_set_clear(&rows, 4);
+    {
+        scoped(db_tx_end) struct db_tx tx = {0};
+
+        view.count = 1;
+        items[1].type = CELL_NULL;
+        ok(&s.t, db_begin(s.write, DB_WRITE, &tx, &s.t.err));
+        ok(&s.t, writer_apply(writer, s.write, &rows, &s.t.err));
+        ok(&s.t, db_commit(&tx, &s.t.err));
+    }
+    expect_count(&s, "SELECT count(*) FROM ledger", 4);
+    expect_count(&s, "SELECT count(*) FROM city", 5);
+    row_set_release(&rows);
+    writer_freep(&writer);
+    json_decref(def);
     end(&s);
 }
 
 static void
 a_statement_sees_columns_and_parameters(enum testdb_kind kind)
 {
-    static const char def[] = "{\"database\":\"shop\",\"rows\":\"INSERT INTO city (id, "
+    static const char def[] = "{\"database\":\"shop\",\"checkpoint\":\"none\",\"rows\":"
+                              "\"INSERT INTO city (id, "
                               "name, price, day) VALUES "
                               "(:id, :prefix || :name, :price, :day)\"}";
     struct sql_test s = {0};
@@ -360,8 +603,10 @@ a_statement_sees_columns_and_parameters(enum testdb_kind kind)
                  10);
     fails(&s.t, ERR_DB_CONSTRAINT, "row 1", write_rows(&s, def, 0, 10, true));
     fails(&s.t, ERR_CONFIG, "no column of the rows read either",
-          write_rows(&s, "{\"database\":\"shop\",\"rows\":\"SELECT :nobody\"}", 0, 2,
-                     true));
+          write_rows(&s,
+                     "{\"database\":\"shop\",\"checkpoint\":\"none\",\"rows\":\"SELECT "
+                     ":nobody\"}",
+                     0, 2, true));
     end(&s);
 }
 
@@ -412,22 +657,30 @@ apply_writes_inside_the_callers_transaction(enum testdb_kind kind)
 
 on_both(types_keep_their_values) on_both(parameters_are_bound)
     on_both(a_position_goes_on_behind_the_rows_given)
-        on_both(rows_are_inserted_and_uncommitted_ones_are_not)
-            on_both(upsert_replaces_by_its_key)
-                on_both(a_statement_sees_columns_and_parameters)
-                    on_both(apply_writes_inside_the_callers_transaction)
+        on_both(a_key_goes_on_behind_the_last_row_committed)
+            on_both(rows_are_inserted_and_uncommitted_ones_are_not)
+                on_both(upsert_replaces_by_its_key)
+                    on_both(an_upsert_takes_the_last_of_a_key_and_names_a_bad_row)
+                        on_both(statements_run_for_items_first_and_then_for_rows)
+                            on_both(a_statement_sees_columns_and_parameters)
+                                on_both(apply_writes_inside_the_callers_transaction)
 
 #define both(fn)                                                                       \
     cmocka_unit_test(test_##fn##_on_sqlite), cmocka_unit_test(test_##fn##_on_pg)
 
-                        int main(void)
+                                    int main(void)
 {
     const struct CMUnitTest tests[] = {
         both(types_keep_their_values),
         both(parameters_are_bound),
         both(a_position_goes_on_behind_the_rows_given),
+        both(a_key_goes_on_behind_the_last_row_committed),
         both(rows_are_inserted_and_uncommitted_ones_are_not),
         both(upsert_replaces_by_its_key),
+        both(an_upsert_takes_the_last_of_a_key_and_names_a_bad_row),
+        cmocka_unit_test(
+            test_an_upsert_of_many_spells_values_as_the_database_reads_them_on_pg),
+        both(statements_run_for_items_first_and_then_for_rows),
         both(a_statement_sees_columns_and_parameters),
         both(apply_writes_inside_the_callers_transaction),
     };

@@ -333,14 +333,15 @@ rows_for_main_commit_with_their_checkpoint_or_not_at_all(enum testdb_kind kind)
 }
 
 static void
-rows_for_another_database_commit_before_the_checkpoint(enum testdb_kind kind)
+without_a_checkpoint_there_rows_commit_before_the_checkpoint(enum testdb_kind kind)
 {
     struct step_result result;
     struct step_test s;
 
     if (!begin(&s, kind, "{}"))
         skip();
-    copy_def(&s, "{\"database\":\"shop\",\"rows\":\"INSERT INTO copy (id, name) VALUES "
+    copy_def(&s, "{\"database\":\"shop\",\"checkpoint\":\"none\",\"rows\":\"INSERT "
+                 "INTO copy (id, name) VALUES "
                  "(:id, :name)\"}");
     assert_string_equal(step_effect(s.def), "at-least-once");
     assert_int_equal(step_run(&s.ctx, &result, &s.t.err), STEP_COMPLETED);
@@ -490,17 +491,17 @@ test_a_wrong_definition_is_told_by_its_key(void **state)
 on_both(an_export_counts_its_rows_and_names_its_file) on_both(no_rows_are_a_result_too)
     on_both(B28_a_stop_ends_at_a_border_and_the_next_run_makes_the_same_file)
         on_both(B28_a_cancel_is_seen_at_the_next_border)
-            on_both(a_part_that_is_gone_starts_the_step_at_zero_and_says_so)
-                on_both(rows_for_main_commit_with_their_checkpoint_or_not_at_all)
-                    on_both(rows_for_another_database_commit_before_the_checkpoint)
-                        on_both(a_failing_row_ends_the_step_with_its_cause)
-                            on_both(a_csv_is_loaded_with_types_and_goes_on_after_a_stop)
-                                on_both(a_full_disk_fails_the_step_by_its_name)
+            on_both(a_part_that_is_gone_starts_the_step_at_zero_and_says_so) on_both(
+                rows_for_main_commit_with_their_checkpoint_or_not_at_all)
+                on_both(without_a_checkpoint_there_rows_commit_before_the_checkpoint)
+                    on_both(a_failing_row_ends_the_step_with_its_cause)
+                        on_both(a_csv_is_loaded_with_types_and_goes_on_after_a_stop)
+                            on_both(a_full_disk_fails_the_step_by_its_name)
 
 #define both(fn)                                                                       \
     cmocka_unit_test(test_##fn##_on_sqlite), cmocka_unit_test(test_##fn##_on_pg)
 
-                                    int main(void)
+                                int main(void)
 {
     const struct CMUnitTest tests[] = {
         both(an_export_counts_its_rows_and_names_its_file),
@@ -509,7 +510,7 @@ on_both(an_export_counts_its_rows_and_names_its_file) on_both(no_rows_are_a_resu
         both(B28_a_cancel_is_seen_at_the_next_border),
         both(a_part_that_is_gone_starts_the_step_at_zero_and_says_so),
         both(rows_for_main_commit_with_their_checkpoint_or_not_at_all),
-        both(rows_for_another_database_commit_before_the_checkpoint),
+        both(without_a_checkpoint_there_rows_commit_before_the_checkpoint),
         both(a_failing_row_ends_the_step_with_its_cause),
         both(a_csv_is_loaded_with_types_and_goes_on_after_a_stop),
         both(a_full_disk_fails_the_step_by_its_name),
