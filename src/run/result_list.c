@@ -62,7 +62,7 @@ is_number(const char *text, const char *end, int64_t *ret)
     return true;
 }
 
-/* REQUEST-STEP-TOKEN.part */
+/* INSTANCE-STEP-TOKEN.part */
 static int
 tell_part(const struct listing *listing, const char *name, struct err *err)
 {
@@ -73,7 +73,7 @@ tell_part(const struct listing *listing, const char *name, struct err *err)
     const char *end = token ? strchr(token, '.') : NULL;
 
     if (!end || strcmp(end, ".part") != 0 || step == token ||
-        !is_number(name, step, &entry.request) ||
+        !is_number(name, step, &entry.owner) ||
         !is_number(token + 1, end, &entry.token) || entry.token == 0)
         return 0;
     snprintf(path, sizeof(path), "parts/%.256s", name);
@@ -85,7 +85,7 @@ static int
 tell_file(const struct listing *listing, const char *name, struct err *err)
 {
     char path[RESULT_PATH_MAX];
-    struct result_entry entry = {.request = listing->request, .path = path};
+    struct result_entry entry = {.owner = listing->request, .path = path};
 
     snprintf(path, sizeof(path), "files/%" PRId64 "/%.256s", listing->request, name);
     return listing->fn(listing->arg, &entry, err);

@@ -145,14 +145,15 @@ result_store_close(struct result_store *results)
 }
 
 int
-result_store_part(const struct result_store *results, int64_t request, const char *step,
-                  int64_t token, char *ret_path, size_t size, struct err *err)
+result_store_part(const struct result_store *results, int64_t instance,
+                  const char *step, int64_t token, char *ret_path, size_t size,
+                  struct err *err)
 {
     char name[320];
 
     if (!safe_name(step))
         return err_set(err, ERR_INTERNAL, "step name %s cannot name a file", step);
-    snprintf(name, sizeof(name), "parts/%" PRId64 "-%.200s-%" PRId64 ".part", request,
+    snprintf(name, sizeof(name), "parts/%" PRId64 "-%.200s-%" PRId64 ".part", instance,
              step, token);
     return join(ret_path, size, err, results->folder, name);
 }
@@ -300,16 +301,16 @@ result_store_read(const struct result_store *results, const char *path, int64_t 
     return 0;
 }
 
-/* Does this file name start "REQUEST-" and, if token is given, end "-TOKEN.part"? */
+/* Does this file name start "INSTANCE-" and, if token is given, end "-TOKEN.part"? */
 static bool
-is_part_of(const char *name, int64_t request, int64_t token)
+is_part_of(const char *name, int64_t instance, int64_t token)
 {
     char head[32];
     char tail[40];
     size_t len = strlen(name);
     size_t tail_len;
 
-    snprintf(head, sizeof(head), "%" PRId64 "-", request);
+    snprintf(head, sizeof(head), "%" PRId64 "-", instance);
     if (strncmp(name, head, strlen(head)) != 0)
         return false;
     if (token <= 0)
@@ -320,7 +321,7 @@ is_part_of(const char *name, int64_t request, int64_t token)
 }
 
 void
-result_store_drop_parts(const struct result_store *results, int64_t request,
+result_store_drop_parts(const struct result_store *results, int64_t instance,
                         int64_t token)
 {
     int fd = openat(results->folder_fd, "parts", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -332,7 +333,7 @@ result_store_drop_parts(const struct result_store *results, int64_t request,
         return;
     }
     while ((entry = readdir(dir)))
-        if (is_part_of(entry->d_name, request, token))
+        if (is_part_of(entry->d_name, instance, token))
             unlinkat(dirfd(dir), entry->d_name, 0);
     closedir(dir);
 }

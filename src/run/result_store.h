@@ -4,7 +4,7 @@
  * place. The folder proves by a marker file that it belongs to this store.
  *
  *      <folder>/pawl-store                     the store's id
- *      <folder>/parts/REQUEST-STEP-TOKEN.part  being made; bears the claim's token
+ *      <folder>/parts/INSTANCE-STEP-TOKEN.part  being made; bears the claim's token
  *      <folder>/files/REQUEST/NAME             finished, never changed again
  *
  * Publishing is write, fsync, rename, fsync of the folders, then the row: a row
@@ -39,7 +39,7 @@ int result_store_open(const char *folder, const char *store_id,
 void result_store_close(struct result_store *results);
 
 /* The absolute path of the part that one step of one claim writes. */
-int result_store_part(const struct result_store *results, int64_t request,
+int result_store_part(const struct result_store *results, int64_t instance,
                       const char *step, int64_t token, char *ret_path, size_t size,
                       struct err *err) must_check;
 
@@ -63,7 +63,7 @@ int result_store_read(const struct result_store *results, const char *path,
 
 /* What lies in the folder; path is relative to it and lives during the call only. */
 struct result_entry {
-    int64_t request;
+    int64_t owner; /* of a part the instance, of a published file the request */
     int64_t token; /* of a part; 0 = a published file */
     const char *path;
 };
@@ -78,8 +78,8 @@ int result_store_list_parts(const struct result_store *results, result_entry_fn 
                             void *arg, struct err *err) must_check;
 bool result_store_there(const struct result_store *results, const char *path);
 
-/* Remove the parts of a request, or only those of one claim (token > 0). */
-void result_store_drop_parts(const struct result_store *results, int64_t request,
+/* Remove the parts of an instance, or only those of one claim (token > 0). */
+void result_store_drop_parts(const struct result_store *results, int64_t instance,
                              int64_t token);
 
 /* Remove what a request published (its row must not name it any more). */

@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/plant.h"
 #include "config/config.h"
+#include "io/formats.h"
 #include "queue/claim.h"
 #include "queue/finish.h"
 #include "queue/job.h"
@@ -346,13 +347,15 @@ static int
 end_step(struct run *run, int outcome, const struct err *failure, struct err *err)
 {
     enum execution_state state = EXECUTION_FAILED;
+    const char *note = run->noted_step == run->step_id ? run->note : "";
+    const char *message = failure->text[0] ? failure->text : note;
 
     if (outcome == STEP_COMPLETED)
         state = EXECUTION_COMPLETED;
     else if (outcome == STEP_STOPPED)
         state = EXECUTION_STOPPED;
     return batch_step_end(run->env->store, run->request_id, run->token, run->step_id,
-                          state, failure->text[0] ? failure->text : NULL, err);
+                          state, message[0] ? message : NULL, err);
 }
 
 /* Begin the step, or learn that an earlier execution has done it: *ret_done. A file
@@ -384,16 +387,41 @@ begin_step(struct run *run, int ordinal, const json_t *def,
     return batch_step_start(run->env->store, &order, &run->arena, ret_started, err);
 }
 
-/* Where the step goes on. */
-static void
-set_point(struct run *run, struct step_ctx *ctx,
-          const struct batch_step_started *started)
+/* The parts of this run and of the one that it goes on from. */
+static int
+find_parts(struct run *run, const struct batch_step_started *started, struct io_ctx *io,
+           struct err *err)
 {
+    int r = result_store_part(run->env->results, run->instance_id, run->step_name,
+                              run->token.number, run->part_path, sizeof(run->part_path),
+                              err);
+
+    if (r < 0 || !started->resumed)
+        return r;
+    run->previous_token = started->previous_token;
+    r = result_store_part(run->env->results, run->instance_id, run->step_name,
+                          run->previous_token, run->part_from, sizeof(run->part_from),
+                          err);
+    io->part_from = run->part_from;
+    return r;
+}
+
+/* Where the step goes on: BATCH_OK, BATCH_LOST, or < 0. */
+static int
+set_point(struct run *run, struct step_ctx *ctx, struct batch_step_started *started,
+          struct err *err)
+{
+    const char *database = format_foreign(json_object_get(ctx->def, "write"));
     const struct step_counts *counts = &started->point.counts;
+    int r;
 
     run->step_id = started->step_id;
     run->chunk = started->point.chunk;
-    run->previous_token = started->resumed ? started->previous_token : 0;
+    r = find_parts(run, started, ctx->io, err);
+    if (r == 0 && database)
+        r = run_foreign_begin(run, &started->point, database, err);
+    if (r != 0)
+        return r;
     ctx->reader_position = started->point.position;
     ctx->writer_state = started->point.writer_state;
     ctx->counters = (struct step_counters){
@@ -404,6 +432,7 @@ set_point(struct run *run, struct step_ctx *ctx,
         .commits = counts->commits,
         .rollbacks = counts->rollbacks,
     };
+    return BATCH_OK;
 }
 
 /* An enum step_outcome, or < 0. */
@@ -428,13 +457,10 @@ carry_step(struct run *run, int ordinal, const json_t *def, struct step_result *
         return STEP_LOST;
     if (r < 0 || started.completed)
         return r < 0 ? r : STEP_COMPLETED;
-    set_point(run, &ctx, &started);
-    r = result_store_part(run->env->results, run->request_id, run->step_name,
-                          run->token.number, run->part_path, sizeof(run->part_path),
-                          err);
-    if (r < 0)
-        return r;
-    outcome = step_run(&ctx, made, err);
+    r = set_point(run, &ctx, &started, err);
+    if (r == BATCH_LOST)
+        return STEP_LOST;
+    outcome = r < 0 ? r : step_run(&ctx, made, err);
     if (outcome < 0)
         err_prefix(err, "step %s", run->step_name);
     if (outcome == STEP_LOST)
@@ -536,15 +562,20 @@ record(struct run *run, struct end *end, struct run_report *report)
     store_wake(run->env->store, WAKE_DONE);
 }
 
-/* Before the end is recorded: after that nobody would look for what a kill leaves. */
+/* Before the end is recorded: after that nobody would look for what a kill leaves. A
+ * part that a chunk was committed into stays while the instance can be gone on with. */
 static void
 tidy(struct run *run, enum request_outcome outcome)
 {
-    result_store_drop_parts(run->env->results, run->request_id, run->token.number);
+    bool over = outcome == OUTCOME_COMPLETED || outcome == OUTCOME_CANCELLED;
+
+    if (run->instance_id && over && run_wish(run) != RUN_LOST)
+        result_store_drop_parts(run->env->results, run->instance_id, 0);
+    else if (run->instance_id && !run->committed)
+        result_store_drop_parts(run->env->results, run->instance_id, run->token.number);
     if (run->temp_folder)
         fs_remove_tree_quietly(run->temp_folder);
-    if (run->files_folder && run->instance_id &&
-        (outcome == OUTCOME_COMPLETED || outcome == OUTCOME_CANCELLED))
+    if (run->files_folder && run->instance_id && over)
         fs_remove_tree_quietly(run->files_folder);
 }
 
@@ -599,6 +630,7 @@ run_carry_out(struct run *run, struct run_report *ret_report)
     if (planted("publish_after_outcome") && plant_pause(5))
         move_result(run, &end, true);
     take_back(run, &end, &report);
+    snprintf(report.note, sizeof(report.note), "%s", run->note);
     report.took_us = clock_mono_us(run->env->clock) - began_us;
     *ret_report = report;
 }

@@ -61,6 +61,7 @@ struct run_report {
     int64_t rows;  /* of the result, -1 none */
     int64_t took_us;
     char detail[512]; /* what was recorded, or why nothing could be */
+    char note[256];   /* what people should know besides; "" = nothing */
 };
 
 struct run *run_new(const struct run_env *env, int64_t request_id, const char *job,

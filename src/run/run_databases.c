@@ -66,6 +66,26 @@ run_database(struct run *run, const char *name, enum io_db_use use, struct db **
     return 0;
 }
 
+int
+run_database_again(struct run *run, const char *name, enum io_db_use use,
+                   struct db **ret_db, struct err *err)
+{
+    struct db *old = find(run, name, use);
+    struct db *db = NULL;
+    int r = open_one(run, name, use, &db, err);
+
+    if (r < 0)
+        return r;
+    pthread_mutex_lock(&run->lock);
+    for (size_t i = 0; i < run->n_databases; i++)
+        if (run->databases[i].db == old)
+            run->databases[i].db = db;
+    pthread_mutex_unlock(&run->lock);
+    db_close(old);
+    *ret_db = db;
+    return 0;
+}
+
 void
 run_databases_cut(struct run *run)
 {

@@ -59,6 +59,9 @@ struct run {
     int64_t instance_id;
     bool confirmed;   /* something was good for this request only */
     int64_t estimate; /* rows expected, -1 = not known */
+    bool committed;   /* a chunk of any step: its part may be gone on from */
+    char note[256];   /* what people should know of a step, told with its end */
+    int64_t noted_step;
 
     int64_t max_calls;                      /* of the request, -1 = not given */
     struct run_zone zones[RUN_BUDGETS_MAX]; /* under the lock */
@@ -71,7 +74,9 @@ struct run {
     int64_t step_id;
     int64_t chunk;
     int64_t previous_token; /* who committed the point it goes on from; 0 = nobody */
+    const char *foreign; /* the database that its checkpoint is in; NULL: the store */
     char part_path[4096];
+    char part_from[4096];   /* the part of that run */
     const char *stage;      /* told last */
     int64_t progress_at_us; /* of the last write, monotonic; 0 = none yet */
 };
@@ -100,8 +105,22 @@ int run_made_before(struct run *run, const json_t *def,
 int run_read_finished(const char *writer_state, int64_t *ret_rows, int64_t *ret_bytes,
                       struct err *err) must_check;
 
+/*
+ * A step whose rows go into another database (run_foreign.c). begin: take the step
+ * there and replace point by what stands there; run->chunk and the store's copy follow.
+ * BATCH_OK, BATCH_LOST or < 0. commit: the chunk's rows and point in one transaction
+ * there.
+ */
+int run_foreign_begin(struct run *run, struct step_point *point, const char *database,
+                      struct err *err) must_check;
+int run_foreign_commit(struct run *run, const struct step_checkpoint *cp,
+                       const struct step_point *point, struct err *err) must_check;
+
 int run_database(struct run *run, const char *name, enum io_db_use use,
                  struct db **ret_db, struct err *err) must_check;
+/* Close that connection and open it anew; pointers to the old one are dead. */
+int run_database_again(struct run *run, const char *name, enum io_db_use use,
+                       struct db **ret_db, struct err *err) must_check;
 void run_databases_cut(struct run *run); /* any thread */
 void run_databases_close(struct run *run);
 

@@ -12,6 +12,7 @@
 #include "queue/progress.h"
 #include "store/store.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void
@@ -77,6 +78,7 @@ step_database(struct io_ctx *io, const char *name, enum io_db_use use,
 struct commit {
     const struct step_checkpoint *cp;
     const struct checkpoint *checkpoint;
+    bool rows_done; /* in another database */
 };
 
 /* The chunk's rows and its checkpoint are one transaction: a lost claim must roll
@@ -98,11 +100,12 @@ commit_with_rows(struct db *db, void *arg, struct err *err)
 static int
 commit_once(struct run *run, struct commit *commit, struct err *err)
 {
+    bool apply = commit->cp->apply && !commit->rows_done;
     int r = 0;
 
-    if (commit->cp->apply)
+    if (apply)
         r = store_write(run->env->store, STORE_NORMAL, commit_with_rows, commit, err);
-    if (r < 0 || (commit->cp->apply && !planted("cursor_apart")))
+    if (r < 0 || (apply && !planted("cursor_apart")))
         return r;
     return batch_checkpoint(run->env->store, commit->checkpoint, err);
 }
@@ -161,12 +164,17 @@ step_checkpoint(void *arg, const struct step_checkpoint *cp, struct err *err)
         .last = cp->last,
     };
     struct commit commit = {.cp = cp, .checkpoint = &checkpoint};
-    int r;
+    int r = BATCH_OK;
 
     if (run_wish(run) == RUN_LOST && !planted("no_fence"))
         return STEP_LOST;
     run_stage(run, "committing");
-    r = commit_chunk(run, &commit, err);
+    if (run->foreign) {
+        r = run_foreign_commit(run, cp, &checkpoint.point, err);
+        commit.rows_done = true;
+    }
+    if (r == BATCH_OK)
+        r = commit_chunk(run, &commit, err);
     if (r == BATCH_LOST || r == -ERR_STALE_TOKEN) {
         run_ask(run, RUN_LOST);
         return STEP_LOST;
@@ -175,7 +183,20 @@ step_checkpoint(void *arg, const struct step_checkpoint *cp, struct err *err)
         return err_prefix(err, "chunk %lld", (long long)checkpoint.point.chunk);
     run_stage(run, "committed");
     run->chunk++;
+    run->committed = true;
     return 0;
+}
+
+/* The first one counts. */
+static void
+step_note(void *arg, const char *text)
+{
+    struct run *run = arg;
+
+    if (run->note[0])
+        return;
+    snprintf(run->note, sizeof(run->note), "step %s: %s", run->step_name, text);
+    run->noted_step = run->step_id;
 }
 
 void
@@ -197,7 +218,10 @@ run_step_prepare(struct run *run, struct io_ctx *io, struct step_ctx *ctx)
         .total_rows = -1,
         .checkpoint = step_checkpoint,
         .checkpoint_arg = run,
+        .note = step_note,
+        .note_arg = run,
     };
     run->chunk = 0;
+    run->foreign = NULL;
     run->progress_at_us = 0;
 }

@@ -181,13 +181,13 @@ look_at_entry(struct fsck_look *look, struct db *db, const struct result_entry *
               struct err *err)
 {
     const struct fsck_rule *rule = entry->token > 0 ? &part : &file_stray;
-    struct db_value params[] = {p_i64(entry->request), entry->token > 0
-                                                           ? p_i64(entry->token)
-                                                           : p_text(entry->path)};
+    struct db_value of_part[] = {p_i64(entry->token), p_i64(entry->owner)};
+    struct db_value of_file[] = {p_i64(entry->owner), p_text(entry->path)};
+    const struct db_value *params = entry->token > 0 ? of_part : of_file;
     enum stmt stmt = entry->token > 0 ? STMT_FSCK_PART_KNOWN : STMT_FSCK_FILE_KNOWN;
     int64_t known = 0;
     int r =
-        db_query_i64(db, store_sql(db, stmt), params, array_len(params), &known, err);
+        db_query_i64(db, store_sql(db, stmt), params, array_len(of_part), &known, err);
 
     if (r < 0)
         return r;
@@ -195,7 +195,7 @@ look_at_entry(struct fsck_look *look, struct db *db, const struct result_entry *
     if (known > 0 || !result_store_there(look->order->results, entry->path))
         return 0;
     if (look->strays++ < FSCK_MOST)
-        add(look, rule, entry->request, entry->token, entry->path);
+        add(look, rule, entry->owner, entry->token, entry->path);
     else
         look->report->more = true;
     return 0;

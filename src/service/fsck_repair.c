@@ -46,7 +46,7 @@ static int
 drop_part(struct db *db, const struct repair *repair, struct err *err)
 {
     const struct fsck_finding *finding = repair->finding;
-    const struct db_value params[] = {p_i64(finding->id), p_i64(finding->token)};
+    const struct db_value params[] = {p_i64(finding->token), p_i64(finding->id)};
     int64_t known = 0;
     int r = db_query_i64(db, store_sql(db, STMT_FSCK_PART_KNOWN), params,
                          array_len(params), &known, err);

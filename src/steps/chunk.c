@@ -4,9 +4,9 @@
  *     read → write → commit of the writer → checkpoint → progress → asked to stop?
  *
  * The writer is durable up to a state before the checkpoint that names the state
- * is stored, so a checkpoint never covers what a crash can lose. A writer into
- * the store's own database is the exception that needs no such order: its rows
- * are written by the checkpoint itself, in one transaction.
+ * is stored, so a checkpoint never covers what a crash can lose. A writer into a
+ * database is the exception that needs no such order: its rows are written by the
+ * checkpoint itself, in one transaction.
  *
  * The last chunk finishes the writer first and checkpoints then: the transaction
  * that marks the step COMPLETED must not be stored while the file lacks its end.
@@ -134,8 +134,8 @@ open_writer(struct chunk_run *run, bool *ret_resumed, struct err *err)
     *ret_resumed = state && r == WRITER_OPENED;
     if (r != WRITER_STATE_UNUSABLE)
         return r;
-    run->ctx->io->progress(run->ctx->io, 0, run->ctx->total_rows,
-                           "the file begun is gone or not whole: starting over");
+    run->ctx->note(run->ctx->note_arg,
+                   "the file begun is gone or not whole: started over");
     return writer_open(run->writer, NULL, err);
 }
 

@@ -42,7 +42,7 @@ struct step_checkpoint {
     const char *reader_position; /* JSON text ≤ 64 kB, never NULL */
     const char *writer_state;    /* JSON text ≤ 64 kB, never NULL */
     bool last; /* nothing follows: the same transaction marks the step COMPLETED */
-    step_apply_fn apply; /* for a writer into the store's database, else NULL */
+    step_apply_fn apply; /* for a writer into a database, else NULL */
     void *apply_arg;
 };
 
@@ -70,6 +70,11 @@ struct step_ctx {
      * the token. 0, or STEP_LOST (the token is stale: nothing was written), or < 0. */
     int (*checkpoint)(void *arg, const struct step_checkpoint *cp, struct err *err);
     void *checkpoint_arg;
+
+    /* Something that people should know when they look at the step: told with its end.
+     */
+    void (*note)(void *arg, const char *text);
+    void *note_arg;
 };
 
 /* A row of the table in steps.c. */

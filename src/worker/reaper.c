@@ -21,6 +21,7 @@
 #include "config/config.h"
 #include "liveness/worker_row.h"
 #include "queue/takeover.h"
+#include "run/parts.h"
 #include "run/result_store.h"
 #include "store/store.h"
 #include "store/wake.h"
@@ -71,11 +72,22 @@ log_closed(struct worker *worker, const struct lost_request *lost, const char *h
              log_str("worker", holder));
 }
 
+/* What stays when the store does not answer is found by worker_drop_leavings. */
+static void
+drop_parts(struct worker *worker, const struct lost_request *lost)
+{
+    struct err ignored = {0};
+    int64_t dropped = 0;
+
+    if (parts_drop_uncovered(worker->options.store, worker->options.results, 0,
+                             lost->token.number, &dropped, &ignored) < 0)
+        worker->house_at_us = 0;
+}
+
 static void
 drop_leavings(struct worker *worker, const struct lost_request *lost)
 {
-    result_store_drop_parts(worker->options.results, lost->request_id,
-                            lost->token.number);
+    drop_parts(worker, lost);
     result_store_drop_files(worker->options.results, lost->request_id);
 }
 
@@ -87,8 +99,7 @@ complete(struct worker *worker, const struct lost_request *held, struct err *err
 
     if (r != RUN_WHOLE)
         return r;
-    result_store_drop_parts(worker->options.results, held->request_id,
-                            held->token.number);
+    drop_parts(worker, held);
     log_line(worker->options.log, LOG_INFO,
              "recorded as COMPLETED what had done all its work",
              log_i64("request", held->request_id), log_str("job", held->job));

@@ -89,6 +89,9 @@ log_end(struct worker *worker, const struct slot *slot)
              log_str("outcome", request_outcome_name(report->outcome)),
              log_i64("rows", report->rows), log_i64("ms", report->took_us / US_PER_MS),
              log_str("detail", report->detail));
+    if (report->note[0])
+        log_line(worker->options.log, LOG_WARN, "what a run had to say",
+                 log_i64("request", slot->request_id), log_str("note", report->note));
 }
 
 /* An outcome that was kept while the store was away is recorded by now, or waits. */

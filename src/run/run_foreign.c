@@ -1,0 +1,143 @@
+/*
+ * Steps that write into a database other than the store: the checkpoint commits there,
+ * with the rows (batch/foreign.h), and is copied into the store afterwards. Whatever
+ * happens between the two, the row there tells where the step stands.
+ */
+#include "run/run_private.h"
+
+#include "base/err.h"
+#include "batch/foreign.h"
+#include "db/db.h"
+#include "io/formats.h"
+#include "store/store.h"
+
+#define TRIES    3
+#define PAUSE_MS 100
+
+static struct foreign_key
+key_of(const struct run *run)
+{
+    return (struct foreign_key){
+        .store_id = store_id(run->env->store),
+        .instance_id = run->instance_id,
+        .step = run->step_name,
+        .token = run->token.number,
+    };
+}
+
+/* --- begin --- */
+
+/* The store's copy is behind when a run ended between the two commits. */
+static int
+bring_up(struct run *run, const struct step_point *point, struct err *err)
+{
+    struct checkpoint checkpoint = {
+        .request_id = run->request_id,
+        .token = run->token,
+        .execution_id = run->execution_id,
+        .step_id = run->step_id,
+        .point = *point,
+    };
+
+    if (point->chunk == run->chunk)
+        return BATCH_OK;
+    return batch_checkpoint_place(run->env->store, &checkpoint, err);
+}
+
+static int
+row_gone(const struct run *run, const char *database, struct err *err)
+{
+    return err_set(err, ERR_INVALID,
+                   "%lld chunks of this step were committed, but pawl_checkpoint in "
+                   "database %s knows of none: was it restored or emptied, or does the "
+                   "step write elsewhere now? Look at its rows, then ask for a new run "
+                   "(restart: false)",
+                   (long long)run->chunk, database);
+}
+
+int
+run_foreign_begin(struct run *run, struct step_point *point, const char *database,
+                  struct err *err)
+{
+    struct foreign_key key = key_of(run);
+    struct step_point there = {0};
+    struct db *db = NULL;
+    int r = run_database(run, database, IO_DB_WRITE, &db, err);
+
+    if (r < 0)
+        return r;
+    r = foreign_open(db, &key, &run->arena, &there, err);
+    if (r != BATCH_OK)
+        return r < 0 ? err_prefix(err, "database %s", database) : r;
+    if (there.chunk == 0 && run->chunk > 0)
+        return row_gone(run, database, err);
+    r = bring_up(run, &there, err);
+    if (r != BATCH_OK)
+        return r;
+    run->foreign = database;
+    run->chunk = there.chunk;
+    *point = there;
+    return BATCH_OK;
+}
+
+/* --- a chunk --- */
+
+/* BATCH_OK, BATCH_LOST, or < 0. */
+static int
+commit_once(struct run *run, struct db *db, const struct step_checkpoint *cp,
+            const struct step_point *point, struct err *err)
+{
+    scoped(db_tx_end) struct db_tx tx = {0};
+    struct foreign_key key = key_of(run);
+    int r = db_begin(db, DB_WRITE, &tx, err);
+
+    if (r == 0)
+        r = cp->apply(cp->apply_arg, db, err);
+    /* Last, so that the row is locked for a moment only and a run that goes on in our
+     * place need not wait for us. */
+    if (r == 0)
+        r = foreign_commit_in(db, &key, point, err);
+    if (r != BATCH_OK)
+        return r;
+    return db_commit(&tx, err);
+}
+
+/* The answer to the commit was lost: what stands there? BATCH_OK: our chunk. */
+static int
+look_again(struct run *run, const struct step_point *point, struct err *err)
+{
+    struct foreign_key key = key_of(run);
+    struct step_point there = {0};
+    struct err again = {0};
+    struct db *db = NULL;
+    int r = run_database_again(run, run->foreign, IO_DB_WRITE, &db, &again);
+
+    if (r == 0)
+        r = foreign_open(db, &key, &run->arena, &there, &again);
+    if (r != 0)
+        return r < 0 ? -(int)err->code : r; /* the first failure is the one to tell */
+    if (there.chunk != point->chunk)
+        return -(int)err->code;
+    err_clear(err);
+    return BATCH_OK;
+}
+
+int
+run_foreign_commit(struct run *run, const struct step_checkpoint *cp,
+                   const struct step_point *point, struct err *err)
+{
+    struct db *db = NULL;
+    int r = run_database(run, run->foreign, IO_DB_WRITE, &db, err);
+
+    if (r < 0)
+        return r;
+    r = commit_once(run, db, cp, point, err);
+    for (int tries = 1; r == -ERR_DB_CONFLICT && tries < TRIES; tries++) {
+        run_pause_ms((int64_t)PAUSE_MS * tries);
+        err_clear(err);
+        r = commit_once(run, db, cp, point, err);
+    }
+    if (r == -ERR_COMMIT_UNKNOWN)
+        r = look_again(run, point, err);
+    return r;
+}
