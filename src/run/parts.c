@@ -54,3 +54,43 @@ parts_drop_uncovered(struct store *store, const struct result_store *results,
     *ret_dropped = look.dropped;
     return r;
 }
+
+struct before {
+    const struct result_store *results;
+    struct db *db;
+    const char *job;
+    int64_t instance;
+};
+
+static int
+look_if_before(void *arg, const struct result_entry *entry, struct err *err)
+{
+    struct before *before = arg;
+    const struct db_value params[] = {p_i64(entry->owner), p_text(before->job),
+                                      p_i64(before->instance)};
+    int64_t older = 0;
+    int r = db_query_i64(before->db, store_sql(before->db, STMT_BATCH_INSTANCE_BEFORE),
+                         params, array_len(params), &older, err);
+
+    if (r == 1 && older > 0)
+        result_store_drop_parts(before->results, entry->owner, 0);
+    return r < 0 ? r : 0;
+}
+
+static int
+look_before(struct db *db, void *arg, struct err *err)
+{
+    struct before *before = arg;
+
+    before->db = db;
+    return result_store_list_parts(before->results, look_if_before, before, err);
+}
+
+int
+parts_drop_before(struct store *store, const struct result_store *results,
+                  const char *job, int64_t instance, struct err *err)
+{
+    struct before before = {.results = results, .job = job, .instance = instance};
+
+    return store_read(store, look_before, &before, err);
+}

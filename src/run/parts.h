@@ -22,4 +22,11 @@ int parts_drop_uncovered(struct store *store, const struct result_store *results
                          int64_t instance, int64_t token, int64_t *ret_dropped,
                          struct err *err) must_check;
 
+/*
+ * A new instance of a job of which only the last one can be gone on with: remove the
+ * parts of those before it. What a crash leaves of that is found by the look above.
+ */
+int parts_drop_before(struct store *store, const struct result_store *results,
+                      const char *job, int64_t instance, struct err *err) must_check;
+
 #endif

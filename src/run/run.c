@@ -16,6 +16,7 @@
 #include "queue/finish.h"
 #include "queue/job.h"
 #include "queue/params.h"
+#include "run/parts.h"
 #include "run/result_store.h"
 #include "store/store.h"
 #include "store/wake.h"
@@ -299,7 +300,15 @@ start_execution(struct run *run, const struct request *request, struct err *err)
     run->instance_id = started.instance_id;
     if (run_wish(run) == RUN_STOP) /* asked before there was an execution */
         run_stopping_record(run);
-    return started.resumed ? take_params(run, started.params, err) : 0;
+    if (started.resumed)
+        return take_params(run, started.params, err);
+    if (order.one_alive) {
+        struct err ignored = {0}; /* the house is kept each hour */
+
+        (void)!parts_drop_before(run->env->store, run->env->results, run->job_name,
+                                 run->instance_id, &ignored);
+    }
+    return 0;
 }
 
 /* 0, or < 0 with the outcome that this failure means in ret_outcome. */
@@ -486,6 +495,9 @@ carry_steps(struct run *run, struct end *end)
         if (outcome == STEP_LOST)
             run_ask(run, RUN_LOST);
         if (outcome < 0) {
+            /* Then room is worth more than what could be gone on from. */
+            if (err.code == ERR_DISK_FULL)
+                run->committed = false;
             end_with_failure(run, end, &err);
             return;
         }

@@ -130,6 +130,9 @@ SET read_count = $1, write_count = $2, filter_count = $3, skip_count = $4, commi
     rollbacks = $6, chunk = $7, position = $8, writer_state = $9, last_updated = pawl_now()
 WHERE id = $10 AND chunk = $7 - 1 AND state IN ('STARTED', 'STOPPING');
 
+-- name: batch_instance_before (id bigint, job text, before bigint) -> (older bigint)
+SELECT count(*) AS older FROM pawl.instance WHERE id = $1 AND job = $2 AND id < $3;
+
 -- name: batch_step_place (read_count bigint, write_count bigint, filter_count bigint,
 -- skip_count bigint, commits bigint, rollbacks bigint, chunk bigint, position text,
 -- writer_state text, id bigint)

@@ -413,6 +413,18 @@ class Site:
         """Files still being made."""
         return sorted((self.folder / "results/parts").glob("*"))
 
+    def parts_of(self, request_id):
+        instances = [row["instance_id"] for row in self.sql(
+            f"SELECT instance_id FROM pawl.execution WHERE request_id = {request_id}")]
+        return [p for p in self.parts() if int(p.name.split("-")[0]) in instances]
+
+    def loose_parts(self):
+        """Those that nobody could go on from."""
+        return [p for p in self.parts() if not self.one(
+            "SELECT count(*) AS n FROM pawl.execution e JOIN pawl.step_execution s "
+            "ON s.execution_id = e.id WHERE s.chunk > 0 AND e.state IN "
+            f"('STOPPED', 'FAILED') AND e.token = {p.stem.rsplit('-', 1)[1]}")]
+
     def files(self, request_id):
         return sorted((self.folder / f"results/files/{request_id}").glob("*"))
 
@@ -430,7 +442,7 @@ class Site:
             self.down()
             if not self.left_running and self._has_store():
                 assert self.count("claim") == 0, "RUNNING after a clean stop"
-                assert self.parts() == []
+                assert self.loose_parts() == []
         finally:
             self.discard()
 

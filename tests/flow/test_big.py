@@ -170,7 +170,7 @@ def test_B1_memory_stays_constant_while_much_is_exported(big, form):
     assert server.memory("VmHWM") - idle <= MEMORY_LIMIT_KIB
 
 
-def test_B20_a_kill_in_a_big_export_removes_its_part(big):
+def test_B20_a_kill_in_a_big_export_leaves_no_part_that_is_of_no_use(big):
     request_id = big.submit_id("long", rows=3_000_000, format="csv")
     wait_for(lambda: any(p.stat().st_size > 10_000_000 for p in big.parts()),
              "the part has 10 MB", 60)
@@ -178,4 +178,6 @@ def test_B20_a_kill_in_a_big_export_removes_its_part(big):
     assert big.parts()
     big.restart_worker()
     assert big.wait_final(request_id)["outcome"] == "WORKER_LOST"
+    assert big.loose_parts() == []
+    big.wait_done(big.submit_id("long", rows=10, format="csv"))  # another instance
     assert big.parts() == [] and os.listdir(big.folder / "results/parts") == []

@@ -14,7 +14,7 @@ def cancelled_cleanly(site, request_id):
     assert (request["status"], request["outcome"]) == ("FAILED", "CANCELLED"), request
     assert request["result"] is None
     assert site.download(request_id).json["code"] == "NO_RESULT"
-    wait_for(lambda: not any(f"{request_id}-" in p.name for p in site.parts()),
+    wait_for(lambda: site.parts_of(request_id) == [],
              "the part is removed")
     assert site.files(request_id) == []
     return request

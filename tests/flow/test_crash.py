@@ -48,7 +48,7 @@ def kill_all(site):
 
 
 def part_of(site, request_id):
-    parts = [p for p in site.parts() if p.name.startswith(f"{request_id}-")]
+    parts = site.parts_of(request_id)
     return parts[0] if parts else None
 
 
@@ -56,7 +56,7 @@ def lost_cleanly(site, request_id):
     request = site.wait_final(request_id)
     assert (request["status"], request["outcome"]) == ("FAILED", "WORKER_LOST"), request
     assert "ask for it again" in request["detail"].lower()
-    assert part_of(site, request_id) is None and site.files(request_id) == []
+    assert site.loose_parts() == [] and site.files(request_id) == []
     (execution,) = site.sql("SELECT state, ended_at, exit_message FROM pawl.execution "
                             f"WHERE request_id = {request_id}")
     assert execution["state"] == "FAILED" and execution["ended_at"]
@@ -166,6 +166,8 @@ def test_B20_after_a_kill_the_boot_fails_it_removes_the_part_and_it_can_be_asked
     again = fresh.post("single", {"rows": 3, "ms": 0})
     assert again.status == 202, again
     fresh.wait_done(again.json["requestId"])
+    # It asked for something else, so nobody can go on from the part of the first.
+    assert fresh.parts() == []
 
 
 def test_B20_a_cancel_asked_of_a_killed_run_ends_as_cancelled(fresh):

@@ -119,7 +119,7 @@ def test_B32_B20_each_survives_a_kill_and_is_right_when_asked_again(kinds, job):
     kinds.worker.kill()
     kinds.restart_worker()
     assert kinds.wait_final(request_id)["outcome"] == "WORKER_LOST"
-    wait_for(lambda: kinds.parts() == [], "the parts are gone")
+    wait_for(lambda: kinds.loose_parts() == [], "the parts are gone")
     if job == "move":  # whole chunks only
         assert len(kinds.shop_rows("SELECT id FROM moved")) % 50 == 0
     again = kinds.submit_id(job, **{**slow_params(job), "ms": 0})
