@@ -128,7 +128,7 @@ def place(request, cluster, standin):
 
     def make(jobs, per_day=1000, spacing="", cells=(3, 24)):
         site = Site(request.param, cluster, jobs,
-                    SETTINGS.format(per_day=per_day, spacing=spacing and f", spacing: {spacing}"))
+                    SETTINGS.format(per_day=per_day, spacing=spacing and f", spacing: {spacing}"), roles=False)
         sites.append(site)
         site.pawl("migrate")
         site.store_do("CREATE TABLE cell (district text, month text)")
