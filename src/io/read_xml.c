@@ -16,7 +16,7 @@
 #include "io/io_ctx.h"
 #include "io/option.h"
 #include "io/row.h"
-#include "io/template.h"
+#include "io/file_path.h"
 #include "io/xml_scan.h"
 
 #include <limits.h>
@@ -57,8 +57,7 @@ start(struct xml_reader *xml, struct err *err)
     xml_scan_freep(&xml->scan);
     xml->place = (struct file_place){.line = 1};
     buf_init(&path, PATH_MAX);
-    r = template_path(io_option_text(xml->def, "xml", ""), xml->reader.io->params,
-                      &path, err);
+    r = file_path_fill(xml->reader.io, io_option_text(xml->def, "xml", ""), &path, err);
     if (r == 0)
         r = byte_source_open(&xml->source, buf_str(&path),
                              io_option_text(xml->def, "member", NULL), err);

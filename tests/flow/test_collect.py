@@ -6,6 +6,7 @@ import http.server
 import io
 import json
 import os
+import textwrap
 import threading
 import time
 import urllib.parse
@@ -394,3 +395,133 @@ def test_A7_A30_a_forecast_tells_and_limits_nothing(place, standin):
     why = site.call("GET", f"/api/v1/requests/{stopped['requestId']}/why").json
     assert "budget geo" in why["reasons"][0]["text"].lower()
     assert "used up until" in why["reasons"][0]["text"]
+
+
+# --- shapes of replies ---
+
+def api_job(url, http, fields="{v: v}", process_more="", columns="(:district, :month, :v, NULL)"):
+    return f"""\
+  shapes:
+    needs_keys: [GEO_KEY]
+    retry: none
+    duplicates: allow
+    params: {{kinds: {{type: list, items: {{type: string}}, default: [A, B]}}}}
+    steps:
+      - name: collect
+        chunk: 5
+        read: {{database: main, restart: requery, sql: "{PENDING}"}}
+        process:
+          - http:
+              url: "{url}/x/{{district}}"
+              query: {{district: "{{district}}", month: "{{month}}"}}
+              fields: {fields}
+{http}
+{process_more}
+        write: {{database: main, rows: "INSERT INTO trade (district, month, apt, amount) VALUES {columns}"}}
+"""
+
+
+def indent(text):
+    return textwrap.indent(textwrap.dedent(text).strip(), " " * 14)
+
+
+def test_A38_xml_pages_are_read_to_the_last(place, standin):
+    site = place(api_job(standin.url, indent("""
+        pages: {param: pageNo, size_param: numOfRows, size: 2, total: response/body/totalCount}
+        rows: {xml: response/body/items/item}
+        outcomes: {code: [response/header/resultCode, cmmMsgHeader/returnReasonCode], codes: {"00": ok, "22": limit}, status: {"429": limit}}
+        """)), cells=(1, 2))
+
+    def reply(query):
+        page = int(query["pageNo"])
+        count = 2 if page < 3 else 1
+        items = "".join(f"<item><v> p{page}-{n} </v><blank> </blank></item>" for n in range(count))
+        return 200, (f"<?xml version='1.0' encoding='UTF-8'?><response><header><resultCode>00</resultCode>"
+                     f"</header><body><items>{items}</items><totalCount>5</totalCount></body></response>").encode()
+
+    standin.reply = reply
+    assert site.wait_final(site.submit_id("shapes"))["outcome"] == "COMPLETED"
+    assert standin.total() == 6
+    assert standin.queries[0]["numOfRows"] == "2" and standin.queries[0]["path"] == "/x/d0"
+    got = [row["apt"] for row in site.sql("SELECT apt FROM trade WHERE month = '202600' ORDER BY apt")]
+    assert got == ["p1-0", "p1-1", "p2-0", "p2-1", "p3-0"]
+    site.store_do("DELETE FROM trade")
+    standin.reply = lambda query: (200, b"<OpenAPI_ServiceResponse><cmmMsgHeader><returnReasonCode>22"
+                                   b"</returnReasonCode></cmmMsgHeader></OpenAPI_ServiceResponse>")
+    stopped = site.wait_final(site.submit_id("shapes"))
+    assert stopped["outcome"] == "STOPPED" and "code 22" in stopped["detail"], stopped
+
+
+def test_A38_alternatives_single_objects_and_a_filter(place, standin):
+    site = place(api_job(standin.url, indent("""
+        alternatives: {kind: "{kinds}"}
+        headers: {X-Kind: "{kind}"}
+        rows: {json: body/items/item}
+        outcomes: {code: status, codes: {"000": ok, "013": no-data}}
+        """), process_more="          - filter: {present: [v], not_equal: {v: total}}\n"
+                           "          - map: {set: {v: \"{kind}:{v}\"}}"), cells=(1, 3))
+    kinds = []
+
+    def reply(query):
+        kinds.append(standin.headers[-1]["X-Kind"])
+        if query["month"] == "202600":
+            return 200, {"status": "000", "body": {"items": {"item": {"v": "one"}}}}
+        if query["month"] == "202601" and kinds[-1] == "A":
+            return 200, {"status": "013"}
+        return 200, {"status": "000", "body": {"items": {"item": [{"v": "x"}, {"v": "total"}, {"v": " "}]}}}
+
+    standin.reply = reply
+    assert site.wait_final(site.submit_id("shapes"))["outcome"] == "COMPLETED"
+    got = {row["month"]: row["apt"] for row in site.sql("SELECT month, apt FROM trade")}
+    assert got == {"202600": "A:one", "202601": "B:x", "202602": "A:x"}
+    assert site.one("SELECT filter_count FROM pawl.step_execution") == 4
+
+
+def test_A38_a_token_is_fetched_once_and_renewed_once(place, standin):
+    site = place(api_job(standin.url, indent(f"""
+        token: {{url: "{standin.url}/auth", query: {{key: "{{key:GEO_KEY}}"}}, path: result/accessToken}}
+        headers: {{X-Token: "{{token}}"}}
+        rows: {{json: result}}
+        outcomes: {{code: errCd, codes: {{"0": ok, "-401": renew, "-100": no-data}}}}
+        """)).replace("        chunk: 5\n", "        chunk: 5\n        concurrency: 3\n"), cells=(1, 6))
+    good = ["t1"]
+
+    def reply(query):
+        if query["path"] == "/auth":
+            return 200, {"errCd": 0, "result": {"accessToken": good[0]}}
+        if standin.headers[-1].get("X-Token") != good[0]:
+            return 200, {"errCd": -401, "errMsg": "token"}
+        if query["month"] == "202603":
+            good[0] = "t2"
+        return 200, {"errCd": 0, "result": [{"v": query["month"]}]}
+
+    standin.reply = lambda query: reply(query)
+    assert site.wait_final(site.submit_id("shapes"))["outcome"] == "COMPLETED"
+    assert site.one("SELECT count(*) FROM trade") == 6
+    assert sum(query["path"] == "/auth" for query in standin.queries) == 2
+
+
+def test_A38_a_document_comes_out_of_its_zip(place, standin):
+    site = place(api_job(standin.url, indent("""
+        content: {as: v, zip: "{month}.xml", encoding: [utf-8, cp949]}
+        outcomes: {code: [result/status, status], codes: {"014": no-data}}
+        retry: none
+        """), fields="{}").replace("        chunk: 5\n",
+                                   "        chunk: 5\n        skip: {limit: 2, on: [upstream, parse]}\n"),
+        cells=(1, 4))
+
+    def reply(query):
+        if query["month"] == "202600":
+            return 200, b"<?xml version='1.0'?><result><status>014</status></result>"
+        if query["month"] == "202601":
+            return 200, zip_of("가나다".encode("cp949"), name="202601.xml")
+        if query["month"] == "202602":
+            return 200, zip_of("x", name="other.xml")
+        return 200, zip_of("<p>라마</p>", name="202603.xml")
+
+    standin.reply = reply
+    done = site.wait_final(site.submit_id("shapes"))
+    assert done["outcome"] == "COMPLETED", done
+    got = {row["month"]: row["apt"] for row in site.sql("SELECT month, apt FROM trade")}
+    assert got == {"202601": "가나다", "202603": "<p>라마</p>"}
+    assert "other.xml" in site.one("SELECT message FROM pawl.step_skip")
