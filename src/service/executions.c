@@ -6,12 +6,15 @@
 #include "base/err.h"
 #include "base/json.h"
 #include "batch/execution.h"
+#include "batch/skip.h"
 #include "batch/stale.h"
 #include "config/config.h"
 #include "queue/cancel.h"
 #include "run/run.h"
 
 #include <inttypes.h>
+
+#define SKIPS_SHOWN 200
 
 static void
 put_step(struct json_out *out, const struct step_execution *step)
@@ -37,15 +40,39 @@ put_step(struct json_out *out, const struct step_execution *step)
     json_end_object(out);
 }
 
+/* Items left out: the counts of the steps say how many there are in all. */
+static void
+put_skips(struct json_out *out, const struct batch_skip *skips, size_t count)
+{
+    json_key(out, "skips");
+    json_begin_array(out);
+    for (size_t i = 0; i < count; i++) {
+        json_begin_object(out);
+        json_kv_str(out, "step", skips[i].step);
+        json_kv_i64(out, "item", skips[i].item);
+        json_kv_str(out, "class", skips[i].class);
+        json_kv_raw(out, "values", skips[i].values);
+        json_kv_str(out, "message", skips[i].message);
+        json_kv_time_us(out, "at", skips[i].noted_at_us);
+        json_end_object(out);
+    }
+    json_end_array(out);
+}
+
 int
 service_execution(const struct service *service, int64_t execution_id,
                   struct answer *ret_answer, struct err *err)
 {
     scoped(arena_release) struct arena arena = {0};
     struct execution execution = {0};
+    struct batch_skip *skips = NULL;
+    size_t n_skips = 0;
     struct json_out out;
     int r = batch_execution_get(service->store, execution_id, &arena, &execution, err);
 
+    if (r == 0)
+        r = batch_skips(service->store, execution.request_id, SKIPS_SHOWN, &arena,
+                        &skips, &n_skips, err);
     if (r < 0)
         return r;
     ret_answer->status = 200;
@@ -71,6 +98,7 @@ service_execution(const struct service *service, int64_t execution_id,
     for (size_t i = 0; i < execution.n_steps; i++)
         put_step(&out, &execution.steps[i]);
     json_end_array(&out);
+    put_skips(&out, skips, n_skips);
     json_end_object(&out);
     return 0;
 }

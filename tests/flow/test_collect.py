@@ -250,6 +250,8 @@ def test_A38_items_that_fail_are_left_out_and_noted(place, standin):
         "202601": "upstream", "202602": "upstream", "202603": "parse", "202604": "constraint"}
     assert "HTML" in by_month["202601"][1] and "month=202601" in by_month["202601"][1]
     assert "amount" in by_month["202603"][1]
+    told = site.call("GET", f"/api/v1/executions/{request['executionId']}").json["skips"]
+    assert sorted(skip["values"]["month"] for skip in told) == sorted(by_month)
     assert site.sql("SELECT read_count, write_count, skip_count FROM pawl.step_execution") == [
         {"read_count": 12, "write_count": 8, "skip_count": 4}]
 
@@ -525,3 +527,26 @@ def test_A38_a_document_comes_out_of_its_zip(place, standin):
     got = {row["month"]: row["apt"] for row in site.sql("SELECT month, apt FROM trade")}
     assert got == {"202601": "가나다", "202603": "<p>라마</p>"}
     assert "other.xml" in site.one("SELECT message FROM pawl.step_skip")
+
+
+def test_A38_lines_that_cannot_be_read_are_left_out(place, standin):
+    job = """\
+  lines:
+    retry: none
+    steps:
+      - name: load
+        chunk: 4
+        skip: {limit: 3, on: [parse]}
+        read: {csv: "%s/in.csv", columns: {n: integer}}
+        write: {database: main, rows: "INSERT INTO trade (district, month, amount) VALUES (:code, 'm', :n)"}
+"""
+    site = place("")
+    (site.folder / "in.csv").write_text("code,n\na,1\nb,x\nc,3,4\nd,4\n" + "e,5\n" * 6)
+    site.configure(job % site.folder, SETTINGS.format(per_day=1, spacing=""))
+    site.down()
+    site.up()
+    done = site.wait_final(site.submit_id("lines"))
+    assert done["outcome"] == "COMPLETED", done
+    assert site.one("SELECT count(*) FROM trade") == 8
+    told = [row["message"] for row in site.sql("SELECT message FROM pawl.step_skip ORDER BY item")]
+    assert len(told) == 2 and "in.csv:3" in told[0] and "in.csv:4" in told[1], told
