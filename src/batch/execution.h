@@ -200,6 +200,8 @@ struct batch_stand {
     int64_t execution_id; /* the last one of the instance */
     int64_t request_id;   /* that one's */
     enum execution_state state;
+    bool can_go_on; /* it stopped or failed, was not cancelled, holds nothing confirmed
+                     */
 };
 
 int batch_stand_of_request(struct store *store, int64_t request_id,

@@ -55,6 +55,13 @@ read_stand(struct db *db, int64_t instance_id, struct arena *arena, struct stand
     return 1;
 }
 
+static bool
+is_open(const struct stand *stand)
+{
+    return stand->state != EXECUTION_COMPLETED && !stand->cancelled &&
+           !stand->confirmed;
+}
+
 /* Is each parameter that is given the same as the first run's? 1, 0, or < 0. */
 static int
 fits(const char *given_text, const char *params_text, struct err *err)
@@ -115,8 +122,7 @@ batch_go_on(struct db *db, const struct batch_start_order *order, struct arena *
     if (r < 0 || !instance_id)
         return r;
     r = read_stand(db, instance_id, arena, &stand, err);
-    if (r <= 0 || stand.state == EXECUTION_COMPLETED || stand.cancelled ||
-        stand.confirmed || (order->one_alive && !stand.last))
+    if (r <= 0 || !is_open(&stand) || (order->one_alive && !stand.last))
         return r < 0 ? r : 0;
     if (order->go_on == BATCH_GO_ON) {
         r = fits(order->given, stand.params, err);
@@ -162,6 +168,7 @@ look_fn(struct db *db, void *arg, struct err *err)
         .execution_id = stand.execution_id,
         .request_id = stand.request_id,
         .state = stand.state,
+        .can_go_on = !execution_state_alive(stand.state) && is_open(&stand),
     };
     return 0;
 }

@@ -40,6 +40,7 @@ static const struct fsck_rule rules[] = {
     {"ended", STMT_FSCK_ENDED, RULE_PLAIN, "what is alive has no end, what ended has one", REPORT_IT},
     {"step", STMT_FSCK_STEP, RULE_PLAIN, "the states of steps fit that of their execution", REPORT_IT},
     {"outcome-execution", STMT_FSCK_OUTCOME_EXECUTION, RULE_PLAIN, "an outcome fits its execution", REPORT_IT},
+    {"resumed", STMT_FSCK_RESUMED, RULE_PLAIN, "only what stopped or failed is gone on with, and nothing cancelled or confirmed", REPORT_IT},
     {"slot-twice", STMT_FSCK_SLOT_TWICE, RULE_PLAIN, "a time of a schedule is decided once", REPORT_IT},
     {"slot-request", STMT_FSCK_SLOT_REQUEST, RULE_PLAIN, "a time that was fired has its request", REPORT_IT},
     {"number", STMT_FSCK_NUMBER, RULE_PLAIN, "no number is larger than the last one drawn", "the store was restored in parts: restore it whole, or set the sequence higher, before anything runs"},

@@ -9,6 +9,7 @@
 #include "base/civil.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "batch/execution.h"
 #include "config/config.h"
 #include "liveness/worker_row.h"
 #include "queue/job.h"
@@ -283,6 +284,33 @@ put_running_reason(struct json_out *out, const struct request *request,
         reason(out, "STOP_ASKED", "A stop was asked: it ends at its next chunk.");
 }
 
+/* What became of its work since, or that it can be gone on with. */
+static int
+put_restart_reason(const struct service *service, struct json_out *out,
+                   const struct request *request, struct arena *arena, struct err *err)
+{
+    struct batch_stand stand = {0};
+    int r;
+
+    if (request->outcome == OUTCOME_COMPLETED || !request->execution_id)
+        return 0;
+    r = batch_stand_of_request(service->store, request->id, &stand, err);
+    if (r < 0)
+        return r;
+    if (stand.can_go_on)
+        reason(out, "CAN_GO_ON",
+               arena_printf(arena,
+                            "`pawl restart %" PRId64
+                            "` goes on after the last committed chunk.",
+                            request->id));
+    else if (stand.request_id && stand.request_id != request->id)
+        reason(out, "GONE_ON_WITH",
+               arena_printf(arena,
+                            "Request %" PRId64 " went on with its work and is %s.",
+                            stand.request_id, execution_state_name(stand.state)));
+    return 0;
+}
+
 int
 service_why(const struct service *service, int64_t request_id,
             struct answer *ret_answer, struct err *err)
@@ -319,6 +347,7 @@ service_why(const struct service *service, int64_t request_id,
     case PLACE_COUNT:
         reason(&out, request_outcome_name(request.outcome),
                request.detail ? request.detail : "It is done.");
+        r = put_restart_reason(service, &out, &request, &arena, err);
         break;
     }
     json_end_array(&out);

@@ -156,6 +156,17 @@ ORDER BY o.id LIMIT $1;
 
 -- --- schedules ---
 
+-- name: fsck_resumed (most bigint) -> (id bigint, detail text)
+SELECT e.id AS id, 'goes on from execution ' || b.id || ', which is ' || b.state AS detail
+FROM pawl.execution e
+JOIN pawl.instance i ON i.id = e.instance_id
+JOIN pawl.execution b ON b.id = e.resumed_from
+WHERE b.instance_id <> e.instance_id OR b.id >= e.id OR i.confirmed = 1
+   OR b.state NOT IN ('STOPPED', 'FAILED')
+   OR EXISTS (SELECT 1 FROM pawl.outcome o
+              WHERE o.id = b.request_id AND o.outcome = 'CANCELLED')
+ORDER BY e.id LIMIT $1;
+
 -- name: fsck_slot_twice (most bigint) -> (id bigint, detail text)
 -- A row stands for all times from its slot_time to its last_time.
 SELECT coalesce(request_id, 0) AS id, 'schedule ' || schedule || ' at ' || slot_time AS detail

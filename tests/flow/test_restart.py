@@ -90,6 +90,9 @@ def test_A20_A22_a_stopped_run_goes_on_and_repeats_nothing(site):
     assert (before["state"], step(before, "rows")["state"]) == ("STOPPED", "STOPPED")
     assert step(before, "rows")["written"] == len(done)
 
+    why = site.call("GET", f"/api/v1/requests/{first['requestId']}/why").json["reasons"]
+    assert [reason["code"] for reason in why] == ["STOPPED", "CAN_GO_ON"]
+
     # Nothing given: the parameters of the first run.
     second = site.wait_done(site.submit_id("collect"))
     assert numbers(site, "a22") == list(range(1, 41))
@@ -97,6 +100,8 @@ def test_A20_A22_a_stopped_run_goes_on_and_repeats_nothing(site):
     assert after["instanceId"] == before["instanceId"]
     assert after["resumedFrom"] == before["executionId"] and before["resumedFrom"] is None
     assert after["params"]["tag"] == "a22"
+    why = site.call("GET", f"/api/v1/requests/{first['requestId']}/why").json["reasons"]
+    assert f"Request {second['requestId']} went on" in why[1]["text"]
     rows = step(after, "rows")
     assert (rows["read"], rows["written"], rows["effect"]) == (40, 40, "transactional")
     assert rows["executionId"] == after["executionId"]

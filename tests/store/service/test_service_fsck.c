@@ -284,6 +284,17 @@ static const struct damage damages[] = {
      EXECUTION "(901, 900, 'task', 1, 1, 'FAILED', '{}', 1, 2, 2);"
                "UPDATE pawl.outcome SET execution_id = 901 WHERE id = 1",
      1},
+    {"resumed",
+     EXECUTION "(901, 900, 'task', 1, 1, 'COMPLETED', '{}', 1, 2, 2),"
+               "(902, 900, 'task', 1, 1, 'FAILED', '{}', 1, 2, 2);"
+               "UPDATE pawl.execution SET resumed_from = 901 WHERE id = 902",
+     902},
+    {"resumed",
+     EXECUTION "(901, 900, 'task', 1, 1, 'FAILED', '{}', 1, 2, 2),"
+               "(902, 900, 'task', 1, 1, 'FAILED', '{}', 1, 2, 2);"
+               "UPDATE pawl.execution SET resumed_from = 901 WHERE id = 902;"
+               "UPDATE pawl.instance SET confirmed = 1 WHERE id = 900",
+     902},
     {"slot-twice",
      "INSERT INTO pawl.schedule_slot (schedule, slot_time, last_time, state, "
      "request_id,"
