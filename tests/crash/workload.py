@@ -102,6 +102,8 @@ class StormSite(Site):
         self.pawl("migrate")
         self.store_do("CREATE TABLE effect (tag text NOT NULL, n integer NOT NULL); "
                       "CREATE TABLE mark (tag text NOT NULL)")
+        if self.roles:
+            self.store_do("GRANT SELECT, INSERT ON effect, mark TO pawl_worker")
 
     def start_at(self, place):
         more = {"PAWL_STATE": str(self.folder / f"state-{place.name}"), **place.env}
