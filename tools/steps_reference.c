@@ -55,6 +55,7 @@ print_options(const struct io_option *options, size_t count)
         [IO_OPTION_WORD] = "word",
         [IO_OPTION_CHARSET] = "name of an encoding",
         [IO_OPTION_NUMBER] = "whole number",
+        [IO_OPTION_NAME] = "name or number",
         [IO_OPTION_TEXTS] = "map: name to text",
         [IO_OPTION_MAP] = "map",
         [IO_OPTION_ONE_OR_LIST] = "text, or a list of them",

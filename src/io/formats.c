@@ -14,6 +14,7 @@
 #include "io/read_csv.h"
 #include "io/read_jsonl.h"
 #include "io/read_sql.h"
+#include "io/read_xlsx.h"
 #include "io/read_xml.h"
 #include "io/template.h"
 #include "io/write_csv.h"
@@ -50,6 +51,15 @@ static const struct io_option read_csv_options[] = {
 static const struct io_option read_jsonl_options[] = {
     {"jsonl", IO_OPTION_TEXT, true, NULL, "path of the file; {name} from the parameters"},
     {"columns", IO_OPTION_TYPES, false, NULL, "the keys to read, others are left out; default those of the first line"},
+    RESTART_OPTION,
+};
+
+static const struct io_option read_xlsx_options[] = {
+    {"xlsx", IO_OPTION_TEXT, true, NULL, "path of the workbook; {name} from the parameters"},
+    {"sheet", IO_OPTION_NAME, false, NULL, "name or number of the sheet; default the first"},
+    {"row", IO_OPTION_NUMBER, false, NULL, "row in which the head stands, or the data; default the first that is not blank"},
+    {"header", IO_OPTION_BOOL, false, NULL, "is there a head row? default true"},
+    {"columns", IO_OPTION_TYPES, false, NULL, "types of columns, or names when there is no head row"},
     RESTART_OPTION,
 };
 
@@ -127,6 +137,7 @@ static const struct reader_kind readers[] = {
     {"sql", "rows of a SELECT", OPTIONS(read_sql_options), check_key, read_sql_new},
     {"csv", "records of a CSV file", OPTIONS(read_csv_options), NULL, read_csv_new},
     {"jsonl", "JSON, an object a line", OPTIONS(read_jsonl_options), NULL, read_jsonl_new},
+    {"xlsx", "rows of a sheet of an Excel workbook", OPTIONS(read_xlsx_options), NULL, read_xlsx_new},
     {"xml", "a repeated element of an XML file", OPTIONS(read_xml_options), NULL, read_xml_new},
 };
 

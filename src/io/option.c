@@ -184,6 +184,13 @@ option_check(const char *where, const struct io_option *option, const json_t *va
             return 0;
         return err_set(err, ERR_CONFIG, "%s.%s: must be a whole number from 1 on",
                        where, option->name);
+    case IO_OPTION_NAME:
+        if (!str_empty(json_string_value(value)) ||
+            (json_is_integer(value) && json_integer_value(value) > 0))
+            return 0;
+        return err_set(err, ERR_CONFIG,
+                       "%s.%s: must be a name or a number from 1 on (%s)", where,
+                       option->name, option->help);
     case IO_OPTION_TEXTS:
         if (json_is_object(value) && texts_ok(value))
             return 0;

@@ -23,6 +23,7 @@ enum io_option_type {
     IO_OPTION_ONE_OR_LIST, /* a text, or a list of texts */
     IO_OPTION_CHARSET,     /* the name of an encoding, see io/charset.h */
     IO_OPTION_NUMBER,      /* a whole number from 1 on */
+    IO_OPTION_NAME,        /* a text, or a whole number from 1 on */
     IO_OPTION_TEXTS,       /* map from name to text, not empty */
     IO_OPTION_MAP,         /* any map; whoever reads it checks it */
     IO_OPTION_TYPES,       /* column name → type word (text, integer, …) */

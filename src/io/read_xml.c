@@ -8,15 +8,15 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/strs.h"
 #include "io/byte_source.h"
 #include "io/columns.h"
+#include "io/file_path.h"
 #include "io/file_place.h"
+#include "io/zip_place.h"
 #include "io/io_ctx.h"
 #include "io/option.h"
 #include "io/row.h"
-#include "io/file_path.h"
 #include "io/xml_scan.h"
 
 #include <limits.h>
@@ -143,46 +143,6 @@ columns_of_first_item(struct xml_reader *xml, struct err *err)
 
 /* --- position --- */
 
-static int
-zip_position(const struct xml_reader *xml, struct buf *position)
-{
-    const struct zip_entry *entry = xml->source.stream.entry;
-    struct json_out out;
-
-    json_out_init(&out, position);
-    json_begin_object(&out);
-    json_kv_i64(&out, "rows", xml->place.rows);
-    json_kv_i64(&out, "crc", entry->crc);
-    json_kv_i64(&out, "bytes", (int64_t)entry->raw);
-    json_end_object(&out);
-    return 0;
-}
-
-static int
-zip_check(const struct xml_reader *xml, const char *position, int64_t *ret_rows,
-          struct err *err)
-{
-    const struct zip_entry *entry = xml->source.stream.entry;
-    scoped(json_drop) json_t *root = NULL;
-    int64_t crc = -1, bytes = -1;
-    int r = json_parse(position, strlen(position), 4, &root, err);
-
-    if (r == 0)
-        r = json_get_i64(root, "rows", ret_rows, err);
-    if (r == 0)
-        r = json_get_i64(root, "crc", &crc, err);
-    if (r == 0)
-        r = json_get_i64(root, "bytes", &bytes, err);
-    err_clear(err);
-    if (r != 0 || crc != entry->crc || bytes != (int64_t)entry->raw)
-        return err_set(err, ERR_INVALID,
-                       "%s is not the file that was read before the stop: it was "
-                       "changed; ask for a new run (restart: false), and say `restart: "
-                       "beginning` if its rows may come in another order each time",
-                       xml->source.name);
-    return 0;
-}
-
 /* Pass over the items before the position. */
 static int
 go_to(struct xml_reader *xml, const char *position, struct err *err)
@@ -192,7 +152,8 @@ go_to(struct xml_reader *xml, const char *position, struct err *err)
     int r;
 
     if (xml->source.zipped)
-        r = zip_check(xml, position, &place.rows, err);
+        r = zip_place_get(xml->source.name, xml->source.stream.entry, position,
+                          &place.rows, err);
     else
         r = file_place_get(xml->source.fd, xml->source.path, position, &place, err);
     while (r >= 0 && xml->place.rows < place.rows) {
@@ -234,7 +195,7 @@ xml_position(struct reader *reader, struct buf *position, struct err *err)
         return 0;
     }
     if (xml->source.zipped)
-        return zip_position(xml, position);
+        return zip_place_put(xml->source.stream.entry, xml->place.rows, position);
     return file_place_put(xml->source.fd, xml->source.path, &xml->place, position, err);
 }
 

@@ -200,7 +200,7 @@ on_end(void *arg, const XML_Char *name)
         size_t len = scan->text.len - level->text, path_len;
         const char *path = inner_path(scan, &path_len);
 
-        if (!level->has_children || !is_blank(text, len))
+        if (!level->has_children || scan->options.element_ends || !is_blank(text, len))
             keep_field(scan, path, path_len, text, len);
     }
     scan->text.len = level->text;

@@ -30,8 +30,9 @@ struct xml_options {
     /* Names of elements: "list" anywhere, "items/item" an item in items, "/a/b" from
      * the root. An item within an item is part of the outer one. */
     const char *item;
-    bool keep_blanks; /* else texts lose the blanks at both ends */
-    bool local_names; /* x:row is row, for paths and fields */
+    bool keep_blanks;  /* else texts lose the blanks at both ends */
+    bool local_names;  /* x:row is row, for paths and fields */
+    bool element_ends; /* the end of an element that has inner ones is a field too */
     xml_read_fn read;
     void *arg;
 };
