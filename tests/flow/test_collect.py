@@ -14,7 +14,7 @@ import zipfile
 
 import pytest
 
-from pawl_env import Site
+from pawl_env import Site, wait_for
 
 SECRET = "s3cret/key+with=signs"
 
@@ -550,3 +550,53 @@ def test_A38_lines_that_cannot_be_read_are_left_out(place, standin):
     assert site.one("SELECT count(*) FROM trade") == 8
     told = [row["message"] for row in site.sql("SELECT message FROM pawl.step_skip ORDER BY item")]
     assert len(told) == 2 and "in.csv:3" in told[0] and "in.csv:4" in told[1], told
+
+
+def test_A22_the_ledger_commits_with_the_rows(place, standin):
+    """72 cells, a call for each and none repeated, whatever stops the run in between."""
+    job = f"""\
+  ledger:
+    needs_keys: [GEO_KEY]
+    retry: none
+    steps:
+      - name: collect
+        chunk: 20
+        concurrency: 4
+        read: {{database: main, restart: requery, sql: "SELECT c.district, c.month FROM cell c WHERE NOT EXISTS (SELECT 1 FROM ledger l WHERE l.district = c.district AND l.month = c.month) ORDER BY c.month DESC, c.district"}}
+        process:
+          http:
+            url: "{standin.url}/trades"
+            query: {{district: "{{district}}", month: "{{month}}"}}
+            budget: geo
+            rows: {{json: rows}}
+            fields: [apt, amount]
+            outcomes: {{code: code, codes: {{"000": ok, "013": no-data}}}}
+        write:
+          database: main
+          item:
+            - "DELETE FROM trade WHERE district = :district AND month = :month"
+            - "INSERT INTO ledger (district, month, outcome, code, n) VALUES (:district, :month, :outcome, :code, :row_count)"
+          rows: "INSERT INTO trade (district, month, apt, amount) VALUES (:district, :month, :apt, :amount)"
+"""
+    site = place(job, per_day=1000)
+    site.store_do("CREATE TABLE ledger (district text, month text, outcome text, code text, n bigint, PRIMARY KEY (district, month))")
+    if site.kind == "pg":
+        site.store_do("GRANT ALL ON ledger TO pawl_worker")
+    standin.delay = 0.05
+    standin.reply = lambda query: (
+        (200, {"code": "013"}) if query["month"] == "202605"
+        else (200, {"code": "000", "rows": [{"apt": "a", "amount": 1}, {"apt": "b", "amount": 2}]}))
+    first = site.submit_id("ledger")
+    wait_for(lambda: site.one("SELECT count(*) AS n FROM ledger") >= 20, "a chunk")
+    site.call("POST", f"/api/v1/requests/{first}/stop", {})
+    assert site.wait_final(first)["outcome"] == "STOPPED"
+    done = site.one("SELECT count(*) AS n FROM ledger")
+    assert 20 <= done < 72 and standin.total() == done
+    assert site.wait_final(site.post("ledger", maxCalls=7).json["requestId"])["outcome"] == "STOPPED"
+    assert site.one("SELECT count(*) AS n FROM ledger") == done + 7
+    assert site.wait_final(site.submit_id("ledger"))["outcome"] == "COMPLETED"
+    each_once(standin, 72)
+    assert site.sql("SELECT outcome, code, n, count(*) AS items FROM ledger GROUP BY outcome, code, n ORDER BY n") == [
+        {"outcome": "no-data", "code": "013", "n": 0, "items": 3},
+        {"outcome": "ok", "code": "000", "n": 2, "items": 69}]
+    assert site.one("SELECT count(*) AS n FROM trade") == 138
