@@ -15,15 +15,18 @@
 #include "io/unzip.h"
 #include "steps/once.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#define SLICE 65536
+#define SLICE  65536
+#define KEPT_S (30 * 24 * 3600)
 
 struct fetch {
     struct step_ctx *ctx;
@@ -258,6 +261,29 @@ fetch_file(struct fetch *fetch, struct err *err)
     return r;
 }
 
+/* Folders of instances that nobody went on with, and nobody will so late. */
+static void
+sweep(const char *above)
+{
+    DIR *dir = opendir(above);
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        struct stat st;
+        char path[4096];
+
+        if (entry->d_name[0] == '.' ||
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            time(NULL) - st.st_mtime < KEPT_S)
+            continue;
+        if (snprintf(path, sizeof(path), "%s/%s", above, entry->d_name) <
+            (int)sizeof(path))
+            fs_remove_tree_quietly(path);
+    }
+    if (dir)
+        closedir(dir);
+}
+
 static int
 prepare(struct fetch *fetch, struct err *err)
 {
@@ -276,6 +302,7 @@ prepare(struct fetch *fetch, struct err *err)
     if (slash)
         *slash = '\0';
     r = fs_mkdir_private(above, err);
+    sweep(above);
     if (r == 0)
         r = fs_mkdir_private(folder, err);
     if (r == 0)
