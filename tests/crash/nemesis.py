@@ -125,7 +125,7 @@ class Nemesis:
             if word in new:
                 return True
             seen += new.rfind(b"\n") + 1
-            time.sleep(0.001)
+            time.sleep(0.002)
         return False
 
     def aim(self, name):
@@ -173,10 +173,10 @@ class Nemesis:
         return fault, name
 
     def others(self, name):
-        """One or two more workers that die in the same moment."""
+        """One to three more workers that die in the same moment."""
         workers = [p.name for p in self.storm.places
                    if p.role == "worker" and p.name != name]
-        return self.random.sample(workers, min(len(workers), self.random.randint(1, 2)))
+        return self.random.sample(workers, min(len(workers), self.random.randint(1, 3)))
 
     def strike(self):
         fault, name = self.choose()
@@ -185,7 +185,7 @@ class Nemesis:
             if name not in self.frozen:
                 self.aim(name)
             names = [name]
-            if fault == "kill" and self.random.random() < 0.5:
+            if fault == "kill" and self.random.random() < 0.8:
                 names += self.others(name)
             pids = [self.storm.running[n].pid for n in names]
             history.invoke("fault", name, fault=fault, pids=pids)

@@ -37,13 +37,13 @@ from pawl_env import Cluster  # noqa: E402
 from proxy import Proxy  # noqa: E402
 from workload import Place, StormSite  # noqa: E402
 
-CLIENTS = {"sqlite": 2, "pg": 4}
+CLIENTS = {"sqlite": 2, "pg": 3}
 QUICK_DISK = pathlib.Path("/dev/shm")  # a kill loses nothing that the kernel has
 CALM_SECONDS = 90
 
 
 class Storm:
-    sample_pause = 0.5
+    sample_pause = 1.0
     client_pause = 0.08
     rows_most = 60
 

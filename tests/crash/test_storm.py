@@ -18,7 +18,7 @@ from pawl_env import Cluster  # noqa: E402
 
 FULL = bool(os.environ.get("PAWL_FULL"))
 KILLS = 13_000 if FULL else 1_000
-SECONDS = 2_700 if FULL else 75
+SECONDS = 2_700 if FULL else 90
 SEED = int(os.environ.get("PAWL_STORM_SEED") or (time.time_ns() % 10**6 if FULL else 1))
 SITES = {"sqlite": 2, "pg": 1}
 RUNNING_SHARE = 0.4
