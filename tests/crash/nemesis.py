@@ -17,7 +17,7 @@ from workload import DEAD_AFTER
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Of each hundred or so; a fault that its store does not know is a kill.
-FAULTS = {"kill": 88, "term": 5, "freeze": 1.2, "database": 0.4, "hang": 0.3,
+FAULTS = {"kill": 88, "term": 5, "freeze": 2, "database": 0.4, "hang": 0.3,
           "bouncer": 0.5, "cut": 4, "disk": 1, "clock": 1.5}
 ONLY_PG = {"database", "hang", "bouncer", "cut", "clock"}
 # What to wait for in the log of the victim before it is hit, and how often.
@@ -27,6 +27,7 @@ AIMS = {"stage=working": 8, "stage=committing": 12, "stage=committed": 4,
         None: 5}
 AIM_SECONDS = 0.25
 READY_SECONDS = 2
+KEEPER = "worker-1"
 CLOCKS = (0, 3600, -3600, 12 * 365 * 86400, -20 * 365 * 86400)
 
 
@@ -165,17 +166,24 @@ class Nemesis:
                 fault == "disk" and not self.small_disk or \
                 fault == "clock" and not self.clock_file:
             fault = "kill"
-        workers = [p.name for p in self.storm.places if p.role != "api"]
-        others = [p.name for p in self.storm.places if p.role == "api"] or workers
-        name = self.random.choice(workers if self.random.random() < 0.85 else others)
+        apis = [p.name for p in self.storm.places if p.role == "api"]
+        name = self.random.choice(apis if apis and self.random.random() < 0.15
+                                  else self.victims())
         if name in self.frozen or name in self.draining:
             fault = "kill" if fault in ("term", "freeze") else fault
         return fault, name
 
+    def victims(self):
+        """Workers that may be hit. Who sleeps shall mostly sleep until others have
+        buried it, and the keeper lives long enough to be the one who does."""
+        names = [p.name for p in self.storm.places if p.role != "api"]
+        return [name for name in names
+                if name not in self.frozen and name != KEEPER
+                or self.random.random() < 0.05] or names
+
     def others(self, name):
         """One to three more workers that die in the same moment."""
-        workers = [p.name for p in self.storm.places
-                   if p.role == "worker" and p.name != name]
+        workers = [n for n in self.victims() if n not in (name, "serve")]
         return self.random.sample(workers, min(len(workers), self.random.randint(1, 3)))
 
     def strike(self):

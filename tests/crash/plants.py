@@ -30,7 +30,8 @@ FEW = {"kill": 50, "clock": 50}
 # name: (store, faults, kills at most, rules that name it)
 STORMS = {
     "none": ("sqlite", KILLS, 80, set()),
-    "no_fence": ("pg", FREEZES, 400, {"stale-write", "effect-gap"}),
+    "no_fence": ("pg", FREEZES, 400, {"stale-write", "effect-gap",
+                                             "not-final"}),
     "ack_before_commit": ("sqlite", KILLS, 150, {"accepted-lost", "outcome-changed",
                                                  "key-two-ids"}),
     "cursor_apart": ("sqlite", KILLS, 400, {"stale-write"}),
