@@ -182,8 +182,9 @@ class Nemesis:
                 or self.random.random() < 0.05] or names
 
     def others(self, name):
-        """One to three more workers that die in the same moment."""
-        workers = [n for n in self.victims() if n not in (name, "serve")]
+        """One to three more workers that work, to die in the same moment."""
+        workers = [n for n in self.victims() if n not in (name, "serve")
+                   and reach.stages(self.storm.running[n].log()) & reach.RUNNING]
         return self.random.sample(workers, min(len(workers), self.random.randint(1, 3)))
 
     def strike(self):

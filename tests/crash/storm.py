@@ -138,34 +138,34 @@ class Storm:
             self.keep_up()
             self.nemesis.strike()
 
+    def settled(self):
+        """Nothing is open, no part is left that nobody could go on from."""
+        try:
+            return not self.site.open_rows() and not self.site.loose_parts()
+        except AssertionError:
+            return False  # the store is away
+
     def calm(self):
-        """No faults any more: all must come to its end. Schedules go on, so what counts
-        is that every request of the storm's time is final."""
+        """No faults and no schedule any more: all must come to its end."""
         self.nemesis.thaw(everything=True)
         begin = time.monotonic()
-        left = None
-        last = None
+        paused = False
         while time.monotonic() < begin + CALM_SECONDS:
             self.keep_up()
-            try:
-                last = last or self.site.rows("SELECT max(id) AS n FROM pawl.request")[0]["n"]
-                left = self.site.rows(
-                    f"SELECT (SELECT count(*) FROM pawl.request WHERE id <= {last}) - "
-                    f"(SELECT count(*) FROM pawl.outcome WHERE id <= {last}) AS n")[0]["n"]
-            except AssertionError:
-                left = None
-            if left == 0 and not self.nemesis.draining:
+            paused = paused or self.pause()
+            if paused and not self.nemesis.draining and self.settled():
                 break
             time.sleep(0.2)
         self.quiet_took = time.monotonic() - begin
         self.sampled.set()
 
+    def pause(self):
+        try:
+            return self.site.pawl("pause", "schedule", "beat")
+        except AssertionError:
+            return None  # tried again
+
     def end_all(self):
-        """Pause the schedule, let all become final, then a clean end."""
-        self.site.pawl("pause", "schedule", "beat")
-        end = time.monotonic() + 30
-        while time.monotonic() < end and (self.site.open_rows() or self.site.parts()):
-            time.sleep(0.1)
         for server in self.running.values():
             server.signal(signal.SIGTERM)
         for name, server in self.running.items():
@@ -189,10 +189,9 @@ class Storm:
             assert not thread.is_alive(), f"{thread.name} hangs"
         self.trouble += [f"{c.name}: {c.trouble}" for c in clients if c.trouble]
         self.end_all()
-        try:
-            self.site.pawl("fsck")  # a second judge
-        except AssertionError as trouble:
-            self.trouble.append(str(trouble))
+        said = self.site.pawl("fsck", code=None)  # a second judge
+        if said.returncode != 0:
+            self.trouble.append(f"fsck: {said.stdout}{said.stderr}")
         self.site.dump(self.folder / "dump.json")
 
     def close(self):
@@ -237,8 +236,9 @@ def one_storm(store, kills, seed, seconds, keep=None, faults=None):
         return said
     finally:
         if not said["good"]:
-            for log in storm.site.folder.glob("*.log") if storm.site else ():
-                shutil.copy(log, folder)
+            for file in storm.site.folder.glob("*.*") if storm.site else ():
+                if file.is_file():
+                    shutil.copy(file, folder)
             print(f"again: storm.py --store {store} --kills {kills} --seed {seed}; "
                   f"histories and logs are in {folder}")
         storm.close()

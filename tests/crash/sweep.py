@@ -151,7 +151,7 @@ class Sweep:
 
     def judge(self):
         server = self.start().await_ready()
-        wait_for(lambda: not self.site.open_rows() and not self.site.parts(),
+        wait_for(lambda: not self.site.open_rows() and not self.site.loose_parts(),
                  "nothing is left", LIFE_SECONDS)
         server.stop()
         self.site.pawl("fsck")

@@ -146,7 +146,7 @@ class StormSite(Site):
              "bytes": path.stat().st_size,
              "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
             for path in (self.folder / "results/files").glob("*/*")]
-        dump["parts"] = [path.name for path in self.parts()]
+        dump["parts"] = [path.name for path in self.loose_parts()]
         dump["lanes"] = LANES
         dump["jobs"] = {
             "effect": {"attempts": TRIES, "chunk": CHUNK, "effect": True,
