@@ -60,6 +60,7 @@ run_free(struct run *run)
     run_databases_close(run);
     run_calls_release(run);
     json_decref(run->params);
+    json_decref(run->bound);
     queue_job_free(run->rules);
     arena_release(&run->arena);
     pthread_mutex_destroy(&run->lock);

@@ -54,6 +54,7 @@ struct run {
     const struct config_job *job;
     struct queue_job *rules; /* its parameter table */
     json_t *params;          /* effective */
+    json_t *bound;           /* the same, and null for those declared but not given */
     char *temp_folder;
     _Atomic int64_t execution_id; /* 0 = none yet */
     int64_t instance_id;

@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/plant.h"
 #include "base/retry.h"
+#include "queue/job.h"
 #include "queue/progress.h"
 #include "store/store.h"
 
@@ -199,6 +200,20 @@ step_note(void *arg, const char *text)
     run->noted_step = run->step_id;
 }
 
+/* What steps bind: a parameter that is declared, not given and without a default is
+ * null there. It is no part of the parameters that make an instance. */
+static const json_t *
+bound_params(struct run *run)
+{
+    if (run->bound)
+        return run->bound;
+    run->bound = json_copy(run->params);
+    for (size_t i = 0; run->rules && i < run->rules->param_count; i++)
+        if (!json_object_get(run->bound, run->rules->params[i].name))
+            json_object_set_new(run->bound, run->rules->params[i].name, json_null());
+    return run->bound;
+}
+
 void
 run_step_prepare(struct run *run, struct io_ctx *io, struct step_ctx *ctx)
 {
@@ -207,7 +222,7 @@ run_step_prepare(struct run *run, struct io_ctx *io, struct step_ctx *ctx)
         .stopped = step_stopped,
         .progress = step_progress,
         .database = step_database,
-        .params = run->params,
+        .params = bound_params(run),
         .temp_folder = run->temp_folder,
         .part_path = run->part_path,
         .arena = &run->arena,
