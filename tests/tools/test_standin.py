@@ -105,7 +105,7 @@ def test_dart_has_no_data_as_013(client):
     assert client.company(39)["status"] == "013"
     query = dict(crtfc_key="k", bsns_year="2025", reprt_code="11011")
     path = "/api/fnlttSinglAcntAll.json"
-    only_ofs = World().corp_code(2)
+    only_ofs = World().corp_code(3)
     assert client.json(path, corp_code=only_ofs, fs_div="CFS", **query)["status"] == "013"
     assert len(client.json(path, corp_code=only_ofs, fs_div="OFS", **query)["list"]) \
         == SIZES["small"].accounts
@@ -145,7 +145,7 @@ def test_dart_documents_are_utf8_or_ms949(client):
         with zipfile.ZipFile(io.BytesIO(body)) as book:
             assert book.namelist() == [f"{receipt}.xml"]
             assert "계약금액(원)" in book.read(f"{receipt}.xml").decode(charset)
-    lost = client.xml("/api/document.xml", crtfc_key="k", rcept_no="20261109000000")
+    lost = client.xml("/api/document.xml", crtfc_key="k", rcept_no="20261108000000")
     assert lost.findtext("status") == "014"
 
 

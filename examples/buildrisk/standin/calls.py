@@ -44,6 +44,10 @@ class Calls:
         with self._lock:
             self._answers[service, kind] += 1
 
+    def total(self):
+        with self._lock:
+            return len(self._log)
+
     def told(self):
         with self._lock:
             days = collections.defaultdict(lambda: collections.defaultdict(dict))

@@ -61,17 +61,23 @@ def company(world, query, _script):
                induty_code=industry, est_dt="19700101", acc_mt="12")
 
 
+def has_statement(world, n, year, division):
+    """
+    Of every sixth there is none for the group (CFS), only the company's own (OFS); and of
+    every fifth year of each there is none at all.
+    """
+    if (n + int(year)) % 5 == 4 or int(year) > world.today().year:
+        return False
+    return division == "OFS" or n % 6 != 3
+
+
 def statement(world, query, _script):
-    """
-    Where the number leaves 2 by 3 there is none for the group (CFS), only OFS; where it
-    leaves 5 by 6 there is none at all. None for years to come.
-    """
     n = number_of(world, query)
     year, report = needed(query, "bsns_year"), needed(query, "reprt_code")
     division = needed(query, "fs_div")
     if report not in REPORTS or division not in ("CFS", "OFS"):
         raise Refusal(FATAL, "100")
-    if n % 6 == 5 or (division == "CFS" and n % 3 == 2) or int(year) > world.today().year:
+    if not has_statement(world, n, year, division):
         raise Refusal(NO_DATA)
     rows = []
     for at in range(world.size.accounts):

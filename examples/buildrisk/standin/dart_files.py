@@ -47,20 +47,20 @@ def all_corps(world, _query, script):
 
 def document(world, query, _script):
     """
-    A filing of a day that leaves 0 by 9 is lost (014). Odd days are MS949, even ones UTF-8.
+    A filing of a day that leaves 0 by 4 is lost (014). Odd days are MS949, even ones UTF-8.
     """
     receipt = needed(query, "rcept_no")
     n = world.corp_number(world.corp_code(int(receipt[8:]))) if receipt.isdigit() else None
     if n is None or len(receipt) != 14:
         raise Refusal(NO_DATA)
     day = int(receipt[6:8])
-    if day % 9 == 0:
+    if day % 4 == 0:
         raise Refusal(NO_DATA, "014")
     dice = world.dice("document", receipt)
     amount, sales = dice.randrange(10**9, 10**11), dice.randrange(10**10, 10**12)
     charset = "euc-kr" if day % 2 else "utf-8"
-    # One in eight does not tell the amount: parsing it fails, and the job goes on.
-    told = "해당사항 없음" if dice.randrange(8) == 0 else f"{amount:,}"
+    # One in three does not tell the amount: parsing it fails, and the job goes on.
+    told = "해당사항 없음" if dice.randrange(3) == 0 else f"{amount:,}"
     page = f"""<html><head><meta http-equiv="Content-Type" content="text/html; charset={charset}">
 <title>{world.corp(n)['corp_name']}</title></head><body><table>
 <tr><td>계약금액(원)</td><td>{told}</td></tr>

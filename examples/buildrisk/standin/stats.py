@@ -27,9 +27,12 @@ def unsold(world, query, script):
         raise Refusal(TRANSIENT, "20")
     last = min(needed(query, "endPrdDe"), world.today().strftime("%Y%m"))
     months = months_between(needed(query, "startPrdDe"), last)
+    places = (("00", "계"), *PROVINCES)
+    if len(months) * len(places) > KOSIS_CELLS:
+        raise Refusal(LIMIT)
     rows = []
     for month in months:
-        for code, name in (("00", "계"), *PROVINCES):
+        for code, name in places:
             dice = world.dice("unsold", month, code)
             amount = "-" if code == "29" and dice.randrange(3) == 0 \
                 else str(dice.randrange(20_000))
@@ -37,8 +40,6 @@ def unsold(world, query, script):
                          "PRD_SE": "M", "PRD_DE": month, "C1": f"13102128{code}",
                          "C1_NM": name, "C1_OBJ_NM": "시도별", "ITM_ID": query["itmId"],
                          "ITM_NM": "미분양현황", "UNIT_NM": "호", "DT": amount})
-    if len(rows) > KOSIS_CELLS:
-        raise Refusal(LIMIT)
     if not rows:
         raise Refusal(NO_DATA)
     return of_json(script.ordered(rows))
