@@ -279,7 +279,7 @@ def test_run_left_by_ctrl_c_stops_at_its_chunk_and_is_recorded(place):
     out, _ = process.communicate(timeout=60)
     assert process.returncode == 5
     assert "DONE STOPPED" in out
-    assert not list(place.glob("*x.csv")) and not list((place / "results/parts").iterdir())
+    assert not list(place.glob("*x.csv"))  # the part stays: a restart goes on with it
 
 
 def test_a_cancelled_request_is_final(place):

@@ -220,7 +220,7 @@ def test_A18_A20_A26_a_clean_stop_leaves_nothing_running_and_what_waits_is_kept(
         (row,) = fresh.sql("SELECT status, outcome, detail FROM pawl.request_view "
                            f"WHERE id = {request_id}")
         assert (row["status"], row["outcome"]) == ("DONE", "STOPPED")
-        assert "ask for it again" in row["detail"].lower()
+        assert f"`pawl restart {request_id}` goes on" in row["detail"]
         (execution,) = fresh.sql("SELECT state, ended_at FROM pawl.execution WHERE "
                                  f"request_id = {request_id}")
         assert execution["state"] == "STOPPED" and execution["ended_at"]
