@@ -105,18 +105,17 @@ static int
 choose(const json_t *stage, const struct processor_kind **ret_kind,
        const json_t **ret_def, struct err *err)
 {
-    const char *key = NULL;
-    json_t *value = NULL;
+    const char *key;
+    void *first;
 
     if (!json_is_object(stage) || json_object_size(stage) != 1)
         return err_set(err, ERR_CONFIG,
                        "process: each processor is a map with one key (http, map, "
                        "filter); several stand in a list");
-    json_object_foreach((json_t *)(uintptr_t)stage, key, value)
-    {
-        *ret_kind = format_processor(key);
-        *ret_def = value;
-    }
+    first = json_object_iter((json_t *)(uintptr_t)stage);
+    key = json_object_iter_key(first);
+    *ret_kind = format_processor(key);
+    *ret_def = json_object_iter_value(first);
     if (!*ret_kind)
         return err_set(err, ERR_CONFIG,
                        "process: \"%s\" is no processor; there are: http, map, filter",

@@ -180,7 +180,7 @@ unpack(struct fetch *fetch, struct err *err)
 {
     const char *entry = io_option_text(fetch->def, "unzip", NULL);
     scoped(buf_release) struct buf name = {0};
-    scoped(remove_file) struct buf zip_path = fetch->temp;
+    scoped(remove_file) unused_arg struct buf zip_path = fetch->temp;
     scoped(fd_close) int zip = fetch->fd;
     struct unzip_source source = {.fd = zip};
     struct stat st;
