@@ -40,6 +40,7 @@ from workload import Place, StormSite  # noqa: E402
 CLIENTS = {"sqlite": 2, "pg": 3}
 QUICK_DISK = pathlib.Path("/dev/shm")  # a kill loses nothing that the kernel has
 CALM_SECONDS = 90
+SWEPT_SECONDS = 3  # after its start a worker has looked for what others left
 
 
 class Storm:
@@ -55,6 +56,7 @@ class Storm:
         self.places = []
         self.running = {}  # name: Server
         self.trouble = []
+        self.started_at = time.monotonic()  # the last process
         self.took = self.quiet_took = 0.0
         self.history = History(folder, "nemesis")
         self.nemesis = nemesis.Nemesis(self, seed, faults)
@@ -129,6 +131,7 @@ class Storm:
                 time.sleep(0.05)
             self.site.servers.remove(server)
             self.running[name] = self.site.start_at(place)
+            self.started_at = time.monotonic()
 
     # --- the course of it ---
 
@@ -153,7 +156,8 @@ class Storm:
         while time.monotonic() < begin + CALM_SECONDS:
             self.keep_up()
             paused = paused or self.pause()
-            if paused and not self.nemesis.draining and self.settled():
+            swept = time.monotonic() > self.started_at + SWEPT_SECONDS
+            if paused and swept and not self.nemesis.draining and self.settled():
                 break
             time.sleep(0.2)
         self.quiet_took = time.monotonic() - begin
