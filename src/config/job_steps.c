@@ -74,6 +74,22 @@ check_template(struct reading *reading, const struct config_job *job,
     }
 }
 
+/* Each name's values: texts, and the SQL that gives them. */
+static void
+check_items(struct reading *reading, const struct config_job *job,
+            const struct ynode *items)
+{
+    const struct ynode *axis, *value;
+
+    for (axis = items != NULL ? items->first : NULL; axis != NULL; axis = axis->next) {
+        config_check_sql(reading, job, ynode_get(axis, "sql"));
+        for (value = axis->first; value != NULL; value = value->next) {
+            if (!str_eq(value->key, "sql"))
+                check_template(reading, job, value);
+        }
+    }
+}
+
 static void
 check_names_below(struct reading *reading, const struct ynode *node)
 {
@@ -99,11 +115,13 @@ config_check_steps(struct reading *reading, const struct config_job *job)
     if (task != NULL)
         check_names_below(reading, task);
     for (step = steps != NULL ? steps->first : NULL; step != NULL; step = step->next) {
+        const struct ynode *read = ynode_get(step, "read");
         const struct ynode *write = ynode_get(step, "write");
 
         check_names_below(reading, step);
         config_check_sql(reading, job, ynode_get(step, "sql"));
-        config_check_sql(reading, job, ynode_get(ynode_get(step, "read"), "sql"));
+        config_check_sql(reading, job, ynode_get(read, "sql"));
+        check_items(reading, job, ynode_get(read, "items"));
         check_template(reading, job, ynode_get(write, "file"));
         check_template(reading, job, ynode_get(write, "format"));
     }

@@ -12,6 +12,7 @@
 #include "io/process_http.h"
 #include "io/process_map.h"
 #include "io/read_csv.h"
+#include "io/read_items.h"
 #include "io/read_jsonl.h"
 #include "io/read_sql.h"
 #include "io/read_xlsx.h"
@@ -51,6 +52,11 @@ static const struct io_option read_csv_options[] = {
 static const struct io_option read_jsonl_options[] = {
     {"jsonl", IO_OPTION_TEXT, true, NULL, "path of the file; {name} from the parameters"},
     {"columns", IO_OPTION_TYPES, false, NULL, "the keys to read, others are left out; default those of the first line"},
+    RESTART_OPTION,
+};
+
+static const struct io_option read_items_options[] = {
+    {"items", IO_OPTION_MAP, true, NULL, "name to values: a list; {from, to, step?, by?}; {param}; {sql, database?}"},
     RESTART_OPTION,
 };
 
@@ -137,6 +143,7 @@ static const struct reader_kind readers[] = {
     {"sql", "rows of a SELECT", OPTIONS(read_sql_options), check_key, read_sql_new},
     {"csv", "records of a CSV file", OPTIONS(read_csv_options), NULL, read_csv_new},
     {"jsonl", "JSON, an object a line", OPTIONS(read_jsonl_options), NULL, read_jsonl_new},
+    {"items", "each combination of given values, the last name turning fastest", OPTIONS(read_items_options), read_items_check, read_items_new},
     {"xlsx", "rows of a sheet of an Excel workbook", OPTIONS(read_xlsx_options), NULL, read_xlsx_new},
     {"xml", "a repeated element of an XML file", OPTIONS(read_xml_options), NULL, read_xml_new},
 };

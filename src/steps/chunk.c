@@ -128,9 +128,16 @@ chunk_run_release(struct chunk_run *run)
 static int
 open_writer(struct chunk_run *run, bool *ret_resumed, struct err *err)
 {
-    const char *state = run->ctx->writer_state;
+    /* All rows come again: a file would have them twice. */
+    bool anew = run->reader->restart == READER_RESTART_BEGINNING &&
+                run->kind->content_type && run->ctx->writer_state;
+    const char *state = anew ? NULL : run->ctx->writer_state;
     int r = writer_open(run->writer, state, err);
 
+    if (anew)
+        run->ctx->note(
+            run->ctx->note_arg,
+            "all is read again (restart: beginning): the file is started over");
     *ret_resumed = state && r == WRITER_OPENED;
     if (r != WRITER_STATE_UNUSABLE)
         return r;
