@@ -600,3 +600,13 @@ def test_A22_the_ledger_commits_with_the_rows(place, standin):
         {"outcome": "no-data", "code": "013", "n": 0, "items": 3},
         {"outcome": "ok", "code": "000", "n": 2, "items": 69}]
     assert site.one("SELECT count(*) AS n FROM trade") == 138
+
+
+def test_A13_a_key_that_nobody_named_is_found_by_the_check(cluster, standin):
+    jobs = collect(standin.url).replace("    needs_keys: [GEO_KEY]\n", "")
+    site = Site("sqlite", cluster, jobs, "budgets: {geo: {per_day: 1}}")
+    answer = site.pawl("check", code=78)
+    assert "there is no key GEO_KEY; name it under `keys:`" in answer.stdout + answer.stderr
+    site.configure(jobs, SETTINGS.format(per_day=1, spacing=""))
+    site.pawl("check")
+    site.close()
