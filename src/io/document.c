@@ -51,9 +51,9 @@ convert(const char *encoding, const struct buf *raw, struct buf *out, struct err
     return 1;
 }
 
-static int
-to_utf8(const struct buf *raw, const json_t *encodings, struct buf *out,
-        struct err *err)
+int
+document_decode(const struct buf *raw, const json_t *encodings, struct buf *out,
+                struct err *err)
 {
     size_t count = encodings ? json_array_size(encodings) : 1;
 
@@ -81,17 +81,12 @@ to_utf8(const struct buf *raw, const json_t *encodings, struct buf *out,
 }
 
 int
-document_text(const char *body, size_t len, const char *zip, const json_t *encodings,
-              struct buf *out, struct err *err)
+document_unpack(const char *body, size_t len, const char *zip, struct buf *raw,
+                struct err *err)
 {
     const struct unzip_source source = {.data = body ? body : "", .size = (int64_t)len};
-    scoped(buf_release) struct buf raw = {0};
-    int r = 0;
 
-    buf_init(&raw, out->max);
     if (zip)
-        r = unzip_entry(&source, zip, (int64_t)out->max, take_piece, &raw, err);
-    else if (len > 0)
-        r = take_piece(&raw, body, len, err);
-    return r < 0 ? r : to_utf8(&raw, encodings, out, err);
+        return unzip_entry(&source, zip, (int64_t)raw->max, take_piece, raw, err);
+    return len > 0 ? take_piece(raw, body, len, err) : 0;
 }

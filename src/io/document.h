@@ -10,10 +10,14 @@
 struct buf;
 struct err;
 
-/* zip: name of the entry, NULL = the body is the text. encodings: a list of names as
- * iconv knows them, tried in order (NULL: utf-8). out has the ceiling. -ERR_PROTOCOL,
- * -ERR_NOT_FOUND, -ERR_TOO_LARGE. */
-int document_text(const char *body, size_t len, const char *zip,
-                  const json_t *encodings, struct buf *out, struct err *err) must_check;
+/* The entry `zip` of the body, or with NULL the body itself. raw has the ceiling.
+ * -ERR_PROTOCOL, -ERR_NOT_FOUND, -ERR_TOO_LARGE. */
+int document_unpack(const char *body, size_t len, const char *zip, struct buf *raw,
+                    struct err *err) must_check;
+
+/* encodings: a list of names as iconv knows them, tried in order (NULL: utf-8). out has
+ * the ceiling. -ERR_PROTOCOL, -ERR_CONFIG, -ERR_TOO_LARGE. */
+int document_decode(const struct buf *raw, const json_t *encodings, struct buf *out,
+                    struct err *err) must_check;
 
 #endif

@@ -268,20 +268,28 @@ take_document(struct asking *asking, struct http_said *said, struct call_names *
 {
     const struct http_processor *http = asking->http;
     scoped(buf_release) struct buf text = {0};
+    scoped(buf_release) struct buf raw = {0};
     scoped(buf_release) struct buf entry = {0};
     size_t next = 0;
     struct cell *cells;
     int r = 0;
 
     buf_init(&entry, 1024);
+    buf_init(&raw, (size_t)http->spec.content.max_bytes);
     buf_init(&text, (size_t)http->spec.content.max_bytes);
     if (http->spec.content.zip)
         r = call_text_fill("content.zip", http->spec.content.zip, names, CALL_FILE,
                            &entry, asking->err);
-    if (r == 0)
-        r = document_text(said->body.data, said->body.len,
-                          http->spec.content.zip ? buf_str(&entry) : NULL,
-                          http->spec.content.encodings, &text, asking->err);
+    if (r < 0)
+        return r;
+    r = document_unpack(said->body.data, said->body.len,
+                        http->spec.content.zip ? buf_str(&entry) : NULL, &raw,
+                        asking->err);
+    if (r < 0) {
+        asking->item->class = ITEM_UPSTREAM; /* half a zip, or a page of HTML */
+        return err_prefix(asking->err, "%s", asking->talk->shown);
+    }
+    r = document_decode(&raw, http->spec.content.encodings, &text, asking->err);
     if (r < 0)
         return r;
     cells = begin_row(asking, &next);
@@ -339,6 +347,7 @@ take_reply(struct asking *asking, struct http_said *said, struct call_names *nam
     const struct http_spec *spec = &asking->http->spec;
 
     asking->page_rows = 0;
+    asking->item->class = ITEM_PARSE;
     if (spec->content.column)
         asking->failure = take_document(asking, said, names);
     else if (spec->rows_path)
@@ -346,10 +355,7 @@ take_reply(struct asking *asking, struct http_said *said, struct call_names *nam
     else
         (void)take_row(asking, said->tree.root);
     asking->rows += asking->page_rows;
-    if (asking->failure == 0)
-        return 0;
-    asking->item->class = ITEM_PARSE;
-    return PROCESS_FAILED;
+    return asking->failure == 0 ? 0 : PROCESS_FAILED;
 }
 
 /* A promise of rows with none in it is a reply that went wrong. */

@@ -11,6 +11,7 @@
 #include "base/strs.h"
 
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -24,6 +25,7 @@
 #define PIECE         65536
 #define DIRECTORY_MAX (64u << 20)
 #define NAMES_SHOWN   200
+#define SHOWN_BYTES   40
 
 struct zip_entry {
     uint16_t flags;
@@ -76,6 +78,28 @@ read_at(const struct unzip_source *source, int64_t at, void *out, size_t len,
     return 0;
 }
 
+/* With its first bytes, so that a person sees what came. */
+static int
+no_zip(const struct unzip_source *source, struct err *err)
+{
+    char shown[SHOWN_BYTES + 1] = "";
+    int64_t n = source->size < SHOWN_BYTES ? source->size : SHOWN_BYTES;
+    int r = read_at(source, 0, shown, (size_t)n, err);
+
+    if (r < 0)
+        return r;
+    if (n == 0)
+        return err_set(err, ERR_PROTOCOL, "what came is empty, not a zip");
+    if (strncasecmp(shown, "<!doctype html", 14) == 0 ||
+        strncasecmp(shown, "<html", 5) == 0)
+        return err_set(err, ERR_PROTOCOL, "what came is an HTML page, not a zip");
+    for (int64_t i = 0; i < n; i++)
+        if (shown[i] < 0x20 || shown[i] > 0x7E)
+            shown[i] = '.';
+    return err_set(err, ERR_PROTOCOL, "what came is not a zip; it begins \"%s\"",
+                   shown);
+}
+
 /* The end record is searched backwards: a comment may follow it. */
 static int
 find_end(const struct unzip_source *source, unsigned char end[END_BYTES],
@@ -92,7 +116,7 @@ find_end(const struct unzip_source *source, unsigned char end[END_BYTES],
     if (r < 0)
         return r;
     if (source->size < 4 || first[0] != 'P' || first[1] != 'K')
-        return err_set(err, ERR_PROTOCOL, "what came is not a zip");
+        return no_zip(source, err);
     r = read_at(source, source->size - tail, bytes, (size_t)tail, err);
     for (int64_t at = tail - END_BYTES; r == 0 && at >= 0; at--)
         if (u32(bytes + at) == END_SIG) {

@@ -225,7 +225,7 @@ fetch_once(struct fetch *fetch, struct http_talk *talk, bool *ret_bad, struct er
         r = unpack(fetch, err);
     if (r == 0)
         r = check_file(fetch, fetch->fd, err);
-    return r;
+    return r < 0 && *ret_bad ? err_prefix(err, "%s", talk->shown) : r;
 }
 
 static int
