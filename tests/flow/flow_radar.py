@@ -18,7 +18,7 @@ from standin.server import Server  # noqa: E402
 DAY = "2026-11-27"
 MONTHS = 24
 CELLS = 3 * MONTHS
-CHUNK = 20
+CHUNK = 20  # of apt-trade
 
 
 class Radar(Site):
@@ -79,9 +79,10 @@ class Radar(Site):
     def ledger(self):
         return self.number("SELECT count(*) AS n FROM br_trade_ledger")
 
-    def await_chunk(self):
-        """The first chunk is committed, the second one has begun."""
-        wait_for(lambda: self.standin.calls.total() > CHUNK, "calls of the second chunk")
+    def await_calls(self, least):
+        """So many calls have been made, and not yet all of them. A chunk is committed
+        before the calls of the next one begin."""
+        wait_for(lambda: self.standin.calls.total() >= least, f"{least} calls", every=0.005)
         assert self.standin.calls.total() < CELLS, "it was over before it could be stopped"
 
     # --- executions ---

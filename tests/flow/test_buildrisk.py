@@ -209,7 +209,7 @@ def test_A22_a_stopped_run_goes_on_and_makes_72_calls_in_all(site, how):
     site.cells_pending()
     site.steer(delay_ms=DELAY_MS)
     request_id = site.submit_id("apt-trade", months=MONTHS)
-    site.await_chunk()
+    site.await_calls(CHUNK + 1)  # the first chunk is committed
     outcome = how(site, request_id)
     request = site.wait_final(request_id)
     assert (request["status"], request["outcome"]) == ("DONE", outcome), request
@@ -224,11 +224,12 @@ def test_A22_a_stopped_run_goes_on_and_makes_72_calls_in_all(site, how):
     site.check_cells()
 
 
-def test_A22_a_killed_run_repeats_no_committed_call(site):
+@pytest.mark.parametrize("calls", [1, 19, 20, 33, 40, 60, 61, 71] if FULL else [25])
+def test_A22_a_killed_run_repeats_no_committed_call(site, calls):
     site.cells_pending()
     site.steer(delay_ms=DELAY_MS)
     request_id = site.submit_id("apt-trade", months=MONTHS)
-    site.await_chunk()
+    site.await_calls(calls)
     site.worker.kill()
     committed = {f"{row['district']} {row['month']}" for row in
                  site.rows("SELECT district, month FROM br_trade_ledger")}
@@ -415,7 +416,7 @@ def test_B32_pages_of_any_size_come_whole(site, collected):
 
 # --- A37, A38: files ---
 
-def test_A38_a_file_that_comes_in_another_order_loads_whole(site):
+def test_A37_A38_a_file_that_comes_in_another_order_loads_whole(site):
     corps = 10_000 if FULL else 3_500
     site.store_do("DELETE FROM br_corp")
     usual = site.world.size.corps
@@ -438,6 +439,34 @@ def test_A38_a_file_that_comes_in_another_order_loads_whole(site):
         assert len({e["instance_id"] for e in site.executions("corp-code-sync")[-3:]}) == 1
     finally:
         site.grow(corps=usual)
+
+
+def test_B32_half_a_file_and_a_page_of_html_are_no_file(site):
+    before = site.number("SELECT count(*) AS n FROM br_corp")
+    site.steer(reset=True, answer=[{"service": "dart", "kind": "html"},
+                                   {"service": "dart", "kind": "cut"},
+                                   {"service": "dart", "kind": "limit"}])
+    request = site.ends("corp-code-sync", "ERROR", restart=False)
+    assert "corpCode.xml" in request["detail"] and "HTML" in request["detail"]
+    assert "corpCode.xml" in site.ends("corp-code-sync", "ERROR")["detail"]
+    request = site.ends("corp-code-sync", "STOPPED")
+    assert "Budget dart: the provider allows no more calls today" in request["detail"]
+    site.store_do("DELETE FROM pawl.budget")
+    site.ends("corp-code-sync", "COMPLETED")
+    assert site.number("SELECT count(*) AS n FROM br_corp") >= before
+    assert site.calls()["total"] == 4
+
+
+def test_B32_documents_that_cannot_be_read_are_left_pending(site, collected):
+    site.store_do("DELETE FROM br_document")
+    pending = site.number("SELECT count(*) AS n FROM br_pending_document")
+    site.steer(reset=True, answer=[{"service": "dart", "kind": "cut"},
+                                   {"service": "dart", "kind": "html"}])
+    request = site.ends("filing-parse", "COMPLETED")
+    assert site.number("SELECT count(*) AS n FROM br_document") == pending - 2
+    assert site.steps(request["requestId"])["documents"]["skip_count"] == 2
+    site.run("filing-parse")
+    assert site.number("SELECT count(*) AS n FROM br_document") == pending
 
 
 def forget_files(site):
