@@ -129,13 +129,15 @@ def place(request, cluster, standin):
 
     def make(jobs, per_day=1000, spacing="", cells=(3, 24)):
         site = Site(request.param, cluster, jobs,
-                    SETTINGS.format(per_day=per_day, spacing=spacing and f", spacing: {spacing}"), roles=False)
+                    SETTINGS.format(per_day=per_day,
+                                    spacing=spacing and f", spacing: {spacing}"))
         sites.append(site)
         site.pawl("migrate")
+        if site.kind == "pg":
+            site.store_do("ALTER DEFAULT PRIVILEGES IN SCHEMA public "
+                          "GRANT ALL ON TABLES TO pawl_worker, pawl_api")
         site.store_do("CREATE TABLE cell (district text, month text)")
         site.store_do("CREATE TABLE trade (district text, month text, apt text, amount bigint CHECK (amount < 1000000))")
-        if site.kind == "pg":
-            site.store_do("GRANT ALL ON cell, trade TO pawl_worker, pawl_api")
         values = ", ".join(f"('d{d}', '2026{m:02}')" for d in range(cells[0]) for m in range(cells[1]))
         site.store_do(f"INSERT INTO cell VALUES {values}")
         if site.kind == "sqlite":
