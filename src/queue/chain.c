@@ -316,6 +316,7 @@ follow_chain(struct db *db, struct follow *follow, struct err *err)
     links.from = arena_array(&follow->arena, int64_t, n);
     r = follow_requests(db, follow, ids, n, &requests, &n, err);
     for (size_t i = 0; i < n && r == 0; i++)
-        r = add_link(&links, &requests[i], err);
+        if (requests[i].source != SOURCE_PARTITION)
+            r = add_link(&links, &requests[i], err);
     return r < 0 || links.count == 0 ? r : enter(&links, err);
 }

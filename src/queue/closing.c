@@ -164,6 +164,8 @@ close_round(struct db *db, const struct closing *closings, size_t count,
     if (r == 0)
         r = follow_chain(db, &follow, err);
     if (r == 0)
+        r = follow_backfills(db, &follow, err);
+    if (r == 0)
         r = follow_waiters(db, &follow, arena, ret_more, ret_count, err);
     return r < 0 ? r : follow.entered ? QUEUE_CLOSED_ENTERED : QUEUE_CLOSED;
 }

@@ -171,8 +171,10 @@ add_row(struct follow *follow, const struct db_rows *rows)
 
     switch (kind) {
     case KIND_NEXT:
-        if (fact)
+        if (fact) {
             fact->next = queue_read_text(rows, 3, &follow->arena);
+            fact->backfill = db_i64(rows, 2) != 0;
+        }
         break;
     case KIND_WAIT:
         follow_add_wait(follow, db_i64(rows, 1), db_i64(rows, 2));

@@ -6,6 +6,7 @@
  *   follow_retry    the next try of what failed, with the key that is free now
  *                   (followup.c)
  *   follow_chain    the next of a chain (chain.c)
+ *   follow_backfills  the next items of backfills (backfill.c)
  *   follow_waiters  those that wait for these requests (wait.c)
  *
  * After a cancel was asked nothing follows.
@@ -26,6 +27,7 @@ struct follow_fact {
     int64_t id;
     const struct closing *closing;
     const char *next; /* its own; NULL = none */
+    bool backfill;    /* an item of a group */
     bool cancel_asked;
     bool stop_asked;
     int64_t followup_id; /* 0 = none */
@@ -68,6 +70,8 @@ int follow_read(struct follow *follow, struct db_rows *rows,
 int follow_look(struct db *db, struct follow *follow, struct err *err) must_check;
 int follow_retry(struct db *db, struct follow *follow, struct err *err) must_check;
 int follow_chain(struct db *db, struct follow *follow, struct err *err) must_check;
+int follow_backfills(struct db *db, struct follow *follow,
+                     struct err *err) must_check;
 
 /* *ret_more: waiting requests that end now because what they wait for did not complete;
  * their texts live in arena. */

@@ -126,12 +126,13 @@ add_order(struct retries *retries, const struct request *request, struct err *er
     bool begun = fact->closing->execution_id != 0;
     int r;
 
-    if (outcome != OUTCOME_STOPPED && request->attempt >= job->retry.attempts)
+    if (request->source == SOURCE_PARTITION ||
+        (outcome != OUTCOME_STOPPED && request->attempt >= job->retry.attempts))
         return 0;
     *order = (struct submit_order){
         .job = job,
         .requester = request->requester,
-        .source = SOURCE_RETRY,
+        .source = request->source == SOURCE_BACKFILL ? SOURCE_BACKFILL : SOURCE_RETRY,
         .priority = request->priority,
         .next = request->next,
         /* What was begun is gone on with, whatever was asked of the first try. */

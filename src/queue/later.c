@@ -18,6 +18,7 @@
 #define SPANS_AT_ONCE 1000
 #define KEYS_AT_ONCE  100
 #define KEY_AGAIN_US  (INT64_C(1000) * 1000)
+#define PATIENT_US    (INT64_C(5000) * 1000)
 
 /* --- due --- */
 
@@ -93,6 +94,7 @@ keys_due(struct db *db, struct arena *arena, struct span *spans, size_t *ret_cou
             .lane = arena_strdup(arena, db_text(&rows, 2)),
             .priority = (int)db_i64(&rows, 3),
             .expires_at_us = db_i64(&rows, 4),
+            .patient = db_i64(&rows, 6) != 0,
         };
         *ret_now_us = db_i64(&rows, 5);
     }
@@ -150,6 +152,9 @@ promote_key(struct db *db, const struct span *span, int64_t now_us,
                      &got, err);
     if (r < 0)
         return r;
+    if (r == 0 && span->patient)
+        return db_run(db, store_sql(db, STMT_CHAIN_LATER_SET), err, p_text("key"),
+                      p_i64(now_us + PATIENT_US), p_i64(span->first_id));
     if (r == 0) {
         promotion->refused++;
         return refuse_key(db, span, key, now_us, arena, err);

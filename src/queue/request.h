@@ -43,6 +43,8 @@ enum request_source {
     SOURCE_SCHEDULE,
     SOURCE_CHAIN,
     SOURCE_RETRY,
+    SOURCE_BACKFILL,  /* an item of a group, or its next try */
+    SOURCE_PARTITION, /* helps with the partitions of a step (queue/hand.h) */
     SOURCE_COUNT
 };
 

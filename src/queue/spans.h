@@ -21,6 +21,7 @@ struct span {
     int64_t not_before_us; /* later only */
     int64_t created_at_us; /* later only */
     const char *reason;    /* later only */
+    bool patient;          /* later only: waits for its key as long as it takes */
     int64_t seq;           /* ready only */
     int64_t ready_since_us;
 };

@@ -2,12 +2,13 @@
 
 -- name: chain_look (ids bigint[], done text[], failed text[]) -> (kind bigint, id bigint,
 -- other bigint, text text, name text)
--- What may follow these requests, by one question: 1 their own next, 2 who waits for
--- them, 3 what was asked of them (bit 1 stop, bit 2 cancel), 4 the definitions of the
+-- What may follow these requests, by one question: 1 their own next (other 1:
+-- items of a backfill), 2 who waits for them, 3 what was asked of them (bit 1 stop, bit 2 cancel), 4 the definitions of the
 -- jobs that were done, if they have a next, and of those that failed.
-SELECT 1 AS kind, r.id, 0 AS other, r.next AS text, NULL AS name
+SELECT 1 AS kind, r.id, r.source = 'backfill' AS other, r.next AS text, NULL AS name
 FROM pawl.request r
-WHERE r.id IN (SELECT value FROM json_each($1)) AND r.next IS NOT NULL
+WHERE r.id IN (SELECT value FROM json_each($1))
+  AND (r.next IS NOT NULL OR r.source = 'backfill')
 UNION ALL
 SELECT 2, w.after_id, w.request_id, NULL, NULL
 FROM pawl.wait w WHERE w.after_id IN (SELECT value FROM json_each($1))
@@ -64,9 +65,11 @@ WHERE first_id = (SELECT y.first_id FROM pawl.ready y WHERE y.first_id <= $1
   AND last_id >= $1;
 
 -- name: chain_keys_due (most bigint) -> (first_id bigint, job text, lane text,
--- priority bigint, expires_at bigint, now bigint)
--- Those that only wait for the key of their job.
-SELECT first_id, job, lane, priority, expires_at, pawl_now() AS now
+-- priority bigint, expires_at bigint, now bigint, patient bigint)
+-- Those that only wait for the key of their job. patient: as long as it takes.
+SELECT first_id, job, lane, priority, expires_at, pawl_now() AS now,
+    (SELECT count(*) FROM pawl.request r
+     WHERE r.id = first_id AND r.source = 'backfill') AS patient
 FROM pawl.later
 WHERE not_before <= pawl_now() AND reason = 'key'
   AND (expires_at IS NULL OR expires_at > pawl_now())

@@ -174,9 +174,10 @@ WITH added AS (
    a AS (DELETE FROM pawl.active WHERE request_id = $1),
    w AS (DELETE FROM pawl.wait WHERE request_id = $1),
    f AS (DELETE FROM pawl.flag WHERE request_id = $1 RETURNING request_id, stop, cancel)
-SELECT CAST(1 AS bigint) AS kind, r.id, CAST(0 AS bigint) AS other, r.next AS text,
-    CAST(NULL AS text) AS name
-FROM pawl.request r WHERE r.id = $1 AND r.next IS NOT NULL
+SELECT CAST(1 AS bigint) AS kind, r.id,
+    CASE WHEN r.source = 'backfill' THEN CAST(1 AS bigint) ELSE CAST(0 AS bigint) END AS other,
+    r.next AS text, CAST(NULL AS text) AS name
+FROM pawl.request r WHERE r.id = $1 AND (r.next IS NOT NULL OR r.source = 'backfill')
 UNION ALL
 SELECT 2, b.after_id, b.request_id, NULL, NULL FROM pawl.wait b WHERE b.after_id = $1
 UNION ALL

@@ -66,6 +66,10 @@ BEGIN
         ('budget', 'select', 'select, insert, update', 'select'),
         ('request_calls', 'select', 'select, insert, update (used)', 'select'),
         ('step_skip', 'select', 'select, insert, update (request_id, item_values, message, noted_at)', 'select'),
+        ('backfill', 'select, insert, update (next_n, open, state, why, ended_at)',
+            'select, insert, update (next_n, open, state, why, ended_at)', 'select'),
+        ('backfill_item', 'select, insert, update (state, request_id, detail, ended_at)',
+            'select, insert, update (state, request_id, detail, ended_at)', 'select'),
         ('request_view', 'select', 'select', 'select'),
         -- sequences
         ('request_id', 'usage, select', 'usage, select', 'select'),
