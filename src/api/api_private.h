@@ -108,6 +108,13 @@ int api_execution_recover(struct api *, struct http_request *, struct reply *,
                           struct err *);
 int api_schedule_list(struct api *, struct http_request *, struct reply *,
                       struct err *);
+int api_backfill(struct api *, struct http_request *, struct reply *, struct err *);
+int api_backfill_list(struct api *, struct http_request *, struct reply *,
+                      struct err *);
+int api_backfill_show(struct api *, struct http_request *, struct reply *,
+                      struct err *);
+int api_backfill_cancel(struct api *, struct http_request *, struct reply *,
+                        struct err *);
 int api_pause(struct api *, struct http_request *, struct reply *, struct err *);
 int api_resume(struct api *, struct http_request *, struct reply *, struct err *);
 int api_budget_list(struct api *, struct http_request *, struct reply *, struct err *);

@@ -1,11 +1,11 @@
-/* Schedules: list with preview. Pause and resume, of schedules, jobs and lanes. */
+/* Schedules: list with preview. Pause and resume, of all that can be paused. */
 #include "api/api_private.h"
 
 #include "base/err.h"
 #include "base/json.h"
 #include "base/strs.h"
 
-#define SEGMENT_KIND 2 /* schedules, jobs, lanes */
+#define SEGMENT_KIND 2 /* schedules, jobs, lanes, backfills */
 #define SEGMENT_NAME 3
 
 int

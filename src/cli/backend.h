@@ -41,12 +41,13 @@ struct backend_download {
     struct interrupt *interrupt; /* looked at now and then; NULL = not */
 };
 
-/* What is done to a request, or by the last to an execution. */
+/* What is done to a request, or by the last two to an execution, a backfill. */
 enum backend_act {
     BACKEND_CANCEL,
     BACKEND_STOP,
     BACKEND_RESTART,
     BACKEND_RECOVER,
+    BACKEND_CANCEL_BACKFILL,
     BACKEND_ACT_COUNT
 };
 
@@ -66,9 +67,14 @@ struct backend_kind {
                      struct err *err);
     int (*budgets)(struct backend *backend, json_t **ret_json, struct err *err);
     int (*lanes)(struct backend *backend, json_t **ret_json, struct err *err);
-    /* Pause or resume; what: "job", "lane" or "schedule". */
+    /* Pause or resume; what: "job", "lane", "schedule" or "backfill". */
     int (*hold)(struct backend *backend, const char *what, const char *name, bool pause,
                 json_t **ret_json, struct err *err);
+    int (*backfill)(struct backend *backend, const char *job, const json_t *body,
+                    json_t **ret_json, struct err *err);
+    /* 0: the list of them. */
+    int (*backfills)(struct backend *backend, int64_t backfill_id, json_t **ret_json,
+                     struct err *err);
     int (*workers)(struct backend *backend, json_t **ret_json, struct err *err);
     int (*job)(struct backend *backend, const char *job, json_t **ret_json,
                struct err *err);

@@ -211,6 +211,7 @@ direct_act(struct backend *backend, enum backend_act act, int64_t id, json_t **r
         [BACKEND_STOP] = service_stop,
         [BACKEND_RESTART] = service_restart,
         [BACKEND_RECOVER] = service_execution_recover,
+        [BACKEND_CANCEL_BACKFILL] = service_backfill_cancel,
     };
     struct direct *self = self_of(backend);
     scoped(answer_release) struct answer answer = answer_empty();
@@ -289,6 +290,32 @@ direct_hold(struct backend *backend, const char *what, const char *name, bool pa
 }
 
 static int
+direct_backfill(struct backend *backend, const char *job, const json_t *body,
+                json_t **ret_json, struct err *err)
+{
+    struct direct *self = self_of(backend);
+    scoped(answer_release) struct answer answer = answer_empty();
+    struct caller caller = caller_of(self);
+    struct complaint complaint = {0};
+    int r;
+
+    r = service_backfill(&self->service, &caller, job, body, &answer, &complaint, err);
+    return r < 0 ? r : parse(&answer, ret_json, err);
+}
+
+static int
+direct_backfills(struct backend *backend, int64_t backfill_id, json_t **ret_json,
+                 struct err *err)
+{
+    const struct service *service = &self_of(backend)->service;
+    scoped(answer_release) struct answer answer = answer_empty();
+    int r = backfill_id ? service_backfill_show(service, backfill_id, &answer, err)
+                        : service_backfill_list(service, &answer, err);
+
+    return r < 0 ? r : parse(&answer, ret_json, err);
+}
+
+static int
 direct_why(struct backend *backend, int64_t request_id, json_t **ret_json,
            struct err *err)
 {
@@ -362,6 +389,8 @@ static const struct backend_kind kind = {
     .budgets = direct_budgets,
     .lanes = direct_lanes,
     .hold = direct_hold,
+    .backfill = direct_backfill,
+    .backfills = direct_backfills,
     .workers = direct_workers,
     .job = direct_job,
     .why = direct_why,

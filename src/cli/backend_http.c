@@ -209,17 +209,19 @@ http_act(struct backend *backend, enum backend_act act, int64_t id, json_t **ret
          struct err *err)
 {
     static const char *const words[] = {
-        [BACKEND_CANCEL] = "cancel",
-        [BACKEND_STOP] = "stop",
-        [BACKEND_RESTART] = "restart",
-        [BACKEND_RECOVER] = "recover",
+        [BACKEND_CANCEL] = "cancel",          [BACKEND_STOP] = "stop",
+        [BACKEND_RESTART] = "restart",        [BACKEND_RECOVER] = "recover",
+        [BACKEND_CANCEL_BACKFILL] = "cancel",
     };
     char path[128];
     struct ask ask = {.method = "POST", .path = path};
 
     static_assert_count(words, BACKEND_ACT_COUNT);
     snprintf(path, sizeof(path), "/api/v1/%s/%" PRId64 "/%s",
-             act == BACKEND_RECOVER ? "executions" : "requests", id, words[act]);
+             act == BACKEND_RECOVER           ? "executions"
+             : act == BACKEND_CANCEL_BACKFILL ? "backfills"
+                                              : "requests",
+             id, words[act]);
     return ask_json(self_of(backend), &ask, ret_json, err);
 }
 
@@ -294,6 +296,33 @@ http_hold(struct backend *backend, const char *what, const char *name, bool paus
 }
 
 static int
+http_backfill(struct backend *backend, const char *job, const json_t *body,
+              json_t **ret_json, struct err *err)
+{
+    scoped(buf_release) struct buf path = {0};
+    struct ask ask = {.method = "POST", .body = body};
+
+    buf_init(&path, URL_MAX);
+    buf_add_str(&path, "/api/v1/jobs/");
+    http_uri_escape(&path, job);
+    buf_add_str(&path, "/backfills");
+    ask.path = buf_str(&path);
+    return ask_json(self_of(backend), &ask, ret_json, err);
+}
+
+static int
+http_backfills(struct backend *backend, int64_t backfill_id, json_t **ret_json,
+               struct err *err)
+{
+    char path[64] = "/api/v1/backfills";
+    struct ask ask = {.method = "GET", .path = path};
+
+    if (backfill_id)
+        snprintf(path, sizeof(path), "/api/v1/backfills/%" PRId64, backfill_id);
+    return ask_json(self_of(backend), &ask, ret_json, err);
+}
+
+static int
 http_why(struct backend *backend, int64_t request_id, json_t **ret_json,
          struct err *err)
 {
@@ -358,6 +387,8 @@ static const struct backend_kind kind = {
     .budgets = http_budgets,
     .lanes = http_lanes,
     .hold = http_hold,
+    .backfill = http_backfill,
+    .backfills = http_backfills,
     .workers = http_workers,
     .job = http_job,
     .why = http_why,

@@ -41,6 +41,16 @@ cli_request_id(const struct cli *cli, int64_t *ret_id, struct err *err)
 }
 
 int
+cli_backfill_id(const struct cli *cli, int64_t *ret_id)
+{
+    const char *word = cli_word(cli, 1);
+    struct err note = {0};
+
+    return word[0] == 'b' &&
+           parse_i64("ID", word + 1, 1, INT64_MAX, ret_id, &note) == 0;
+}
+
+int
 cli_exit_of(const json_t *request)
 {
     if (str_eq(json_text_of(request, "outcome"), "STOPPED"))

@@ -62,6 +62,10 @@ const char *verb_nearest(const char *name);
 const char *cli_word(const struct cli *cli, size_t n);
 /* The word behind the verb as the id of a request. */
 int cli_request_id(const struct cli *cli, int64_t *ret_id, struct err *err) must_check;
+/* The word behind the verb as that of a backfill, b7: 1; 0 = it is none. */
+int cli_backfill_id(const struct cli *cli, int64_t *ret_id);
+/* Print one (verb_backfill.c). */
+int backfill_print(struct cli *cli, int64_t backfill_id, struct err *err) must_check;
 /* Find, read and check the file; what is wrong with it goes to stderr. */
 int cli_load_config(struct cli *cli, struct err *err) must_check;
 
@@ -83,6 +87,8 @@ int verb_jobs(struct cli *cli, struct err *err);
 int verb_schedules(struct cli *cli, struct err *err);
 int verb_lanes(struct cli *cli, struct err *err);
 int verb_budgets(struct cli *cli, struct err *err);
+int verb_backfill(struct cli *cli, struct err *err);
+int verb_backfills(struct cli *cli, struct err *err);
 int verb_pause(struct cli *cli, struct err *err);
 int verb_resume(struct cli *cli, struct err *err);
 int verb_workers(struct cli *cli, struct err *err);

@@ -54,6 +54,11 @@ static const struct option_row rows[] = {
     [OPTION_NEXT] = {"next", 0, "N", "print the next N times of each (1 to 100)",
                      false},
     [OPTION_CONNECT] = {"connect", 0, NULL, "also open each database once", false},
+    [OPTION_PARALLEL] = {"parallel", 0, "N", "so many of its items at once (default 1)",
+                         false},
+    [OPTION_ON_FAILURE] = {"on-failure", 0, "go-on|hold",
+                           "what an item that fails does to the others", false},
+    [OPTION_AGAIN] = {"again", 0, NULL, "also those that are COMPLETED already", false},
     [OPTION_REPAIR] = {"repair", 0, NULL, "carry out the repairs that are safe", false},
     [OPTION_PRINT_ROLES] =
         {"print-roles", 0, NULL,

@@ -31,9 +31,30 @@ act(struct cli *cli, enum backend_act what, const char *asked, struct err *err)
     return 0;
 }
 
+static int
+cancel_backfill(struct cli *cli, int64_t id, struct err *err)
+{
+    scoped(json_drop) json_t *answer = NULL;
+    int r = cli->backend->kind->act(cli->backend, BACKEND_CANCEL_BACKFILL, id, &answer,
+                                    err);
+
+    if (r < 0)
+        return r;
+    if (cli->json)
+        print_json(answer);
+    else
+        printf("backfill %" PRId64 " cancelled; %" PRId64 " of its items still end\n",
+               id, json_count_of(answer, "open"));
+    return 0;
+}
+
 int
 verb_cancel(struct cli *cli, struct err *err)
 {
+    int64_t id = 0;
+
+    if (cli_backfill_id(cli, &id))
+        return cancel_backfill(cli, id, err);
     return act(cli, BACKEND_CANCEL, "end", err);
 }
 

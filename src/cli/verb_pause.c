@@ -56,11 +56,12 @@ hold(struct cli *cli, bool pause, struct err *err)
     scoped(json_drop) json_t *answer = NULL;
     int r;
 
-    if (!str_eq(kind, "job") && !str_eq(kind, "lane") && !str_eq(kind, "schedule"))
-        return err_set(
-            err, ERR_USAGE,
-            "`pawl %s` takes job NAME, lane NAME or schedule NAME, not %.60s",
-            cli->verb->name, kind);
+    if (!str_eq(kind, "job") && !str_eq(kind, "lane") && !str_eq(kind, "schedule") &&
+        !str_eq(kind, "backfill"))
+        return err_set(err, ERR_USAGE,
+                       "`pawl %s` takes job NAME, lane NAME, schedule NAME or backfill "
+                       "ID, not %.60s",
+                       cli->verb->name, kind);
     r = cli->backend->kind->hold(cli->backend, kind, name, pause, &answer, err);
     if (r < 0)
         return r;

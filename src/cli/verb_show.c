@@ -132,7 +132,11 @@ verb_show(struct cli *cli, struct err *err)
 {
     scoped(json_drop) json_t *request = NULL;
     int64_t id = 0;
-    int r = cli_request_id(cli, &id, err);
+    int r;
+
+    if (cli_backfill_id(cli, &id))
+        return backfill_print(cli, id, err);
+    r = cli_request_id(cli, &id, err);
 
     if (r == 0)
         r = cli->backend->kind->show(cli->backend, id, 0, &request, err);

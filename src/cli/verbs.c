@@ -26,6 +26,15 @@ static const struct verb table[] = {
      "    pawl submit packages-export -p format=csv --wait\n"
      "    pawl submit packages-export -o all.xlsx --server http://127.0.0.1:8410\n"
      "    pawl submit packages-report --after 17,18"},
+    {"backfill", "JOB", 1, 1, "Ask for a run for each of many values, as one group", NEED_BACKEND,
+     ASKING | BIT(PARAM) | BIT(PARAMS) | BIT(PARALLEL) | BIT(ON_FAILURE) | BIT(AGAIN) | BIT(PRIORITY) | BIT(REQUESTER), verb_backfill,
+     "    pawl backfill apt-trades -p day=2026-01-01..2026-03-31\n"
+     "    pawl backfill report -p month=202601..202612 -p region=a,b --on-failure hold\n\n"
+     "Ranges of whole numbers, days and months (both ends included) and lists; with several\n"
+     "parameters, each combination. What is COMPLETED already is passed over."},
+    {"backfills", "[ID]", 0, 1, "List the backfills, or print one with its items", NEED_BACKEND, ASKING, verb_backfills,
+     "`pawl show b7` prints it too, `pawl cancel b7` cancels it, `pawl pause backfill 7`\n"
+     "lets no more of its items in."},
     {"show", "ID", 1, 1, "Print all that is known of a request", NEED_BACKEND, ASKING | BIT(FOLLOW), verb_show, NULL},
     {"watch", "ID", 1, 1, "Show the progress of a request until it is final", NEED_BACKEND, ASKING | BIT(OUTPUT) | BIT(QUIET) | BIT(FOLLOW), verb_watch,
      "Exits 1 if it FAILED, 5 if it STOPPED. With --output the result is downloaded."},
@@ -43,12 +52,12 @@ static const struct verb table[] = {
     {"schedules", "", 0, 0, "List the schedules, when they fire next and what became of the last", NEED_BACKEND, ASKING | BIT(NEXT), verb_schedules,
      "    pawl schedules --next 10\n\n"
      "prints the next ten times of each, and marks those that a change of clocks touches."},
-    {"pause", "job|lane|schedule NAME", 2, 2, "Hold back a job, a lane or a schedule until resumed", NEED_BACKEND, ASKING, verb_pause,
+    {"pause", "job|lane|schedule|backfill NAME", 2, 2, "Hold back a job, a lane, a schedule or a backfill until resumed", NEED_BACKEND, ASKING, verb_pause,
      "    pawl pause job packages-export\n\n"
      "Requests of a paused job, or in a paused lane, are taken and wait; those that run go\n"
      "on. What is still waiting when the command returns stays so. A paused schedule asks\n"
      "for nothing; its times are recorded as skipped. `pawl why ID` tells who paused."},
-    {"resume", "job|lane|schedule NAME", 2, 2, "Let it go on", NEED_BACKEND, ASKING, verb_resume, NULL},
+    {"resume", "job|lane|schedule|backfill NAME", 2, 2, "Let it go on", NEED_BACKEND, ASKING, verb_resume, NULL},
     {"budgets", "", 0, 0, "List the budgets: calls used and left today", NEED_BACKEND, ASKING, verb_budgets, NULL},
     {"lanes", "", 0, 0, "List the lanes: slots, what runs and waits, who paused", NEED_BACKEND, ASKING, verb_lanes, NULL},
     {"workers", "", 0, 0, "List the workers: what they serve, and whether they live", NEED_BACKEND, ASKING, verb_workers, NULL},

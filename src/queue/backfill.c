@@ -100,9 +100,8 @@ static int
 save(struct group *group, struct err *err)
 {
     struct db *db = group->sub.db;
-    bool ended =
-        str_eq(group->state, "DONE") ||
-        (str_eq(group->state, "CANCELLED") && group->open == 0);
+    bool ended = str_eq(group->state, "DONE") ||
+                 (str_eq(group->state, "CANCELLED") && group->open == 0);
 
     return db_run(db, store_sql(db, STMT_BACKFILL_SET), err, p_i64(group->next_n),
                   p_i64(group->open), p_text(group->state), p_opt_text(group->why),
@@ -241,7 +240,8 @@ refuse(struct group *group, int64_t n, const char *why, struct err *err)
     struct db *db = group->sub.db;
 
     if (group->hold_on_failure)
-        hold_for(group, arena_printf(&group->sub.arena, "item %" PRId64 ": %s", n, why));
+        hold_for(group,
+                 arena_printf(&group->sub.arena, "item %" PRId64 ": %s", n, why));
     return db_run(db, store_sql(db, STMT_BACKFILL_ITEM_REFUSE), err, p_text(why),
                   p_i64(group->id), p_i64(n));
 }
@@ -325,8 +325,8 @@ settle(struct db *db, struct follow *follow, int64_t id, int64_t n,
     if (r <= 0)
         return r;
     group.open--;
-    if (is_running(&group) &&
-        (str_eq(state, "STOPPED") || (group.hold_on_failure && str_eq(state, "FAILED"))))
+    if (is_running(&group) && (str_eq(state, "STOPPED") ||
+                               (group.hold_on_failure && str_eq(state, "FAILED"))))
         hold_for(&group,
                  arena_printf(&group.sub.arena,
                               "item %" PRId64 " (request %" PRId64 ") is %s: %.200s", n,
@@ -412,10 +412,10 @@ make_fn(struct db *db, void *arg, struct err *err)
     const struct backfill_order *order = making->order;
     scoped(group_release) struct group group = {0};
     const struct db_value add[] = {
-        p_text(order->job->name),        p_text(order->requester),
-        p_text(order->given),            p_i64(order->priority),
-        p_i64(order->parallel),          p_i64(order->hold_on_failure),
-        p_i64((int64_t)order->count),    p_i64(order->passed_over),
+        p_text(order->job->name),     p_text(order->requester),
+        p_text(order->given),         p_i64(order->priority),
+        p_i64(order->parallel),       p_i64(order->hold_on_failure),
+        p_i64((int64_t)order->count), p_i64(order->passed_over),
     };
     char subject[40];
     int r = db_query_i64(db, store_sql(db, STMT_BACKFILL_ADD), add, array_len(add),

@@ -31,8 +31,8 @@ struct backfill_order {
     const char *requester;
     const char *given; /* JSON: what was asked, before it was spread out */
     int priority;
-    int64_t parallel;     /* open at once; 1 where the job refuses duplicates */
-    bool hold_on_failure; /* else the group goes on */
+    int64_t parallel;         /* open at once; 1 where the job refuses duplicates */
+    bool hold_on_failure;     /* else the group goes on */
     const char *const *items; /* JSON objects: the parameters of each */
     size_t count;             /* at most BACKFILL_ITEMS_MAX; 0: DONE at once */
     int64_t passed_over;      /* left out because they are done already */

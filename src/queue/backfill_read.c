@@ -127,8 +127,8 @@ list_fn(struct db *db, void *arg, struct err *err)
     int64_t ids[LIST_MAX];
     scoped(db_rows_end) struct db_rows rows = {0};
     size_t n = 0;
-    int r = db_ask(db, store_sql(db, STMT_BACKFILL_LIST), &rows, err,
-                   p_i64(reading->most));
+    int r =
+        db_ask(db, store_sql(db, STMT_BACKFILL_LIST), &rows, err, p_i64(reading->most));
 
     while (r >= 0 && n < LIST_MAX && (r = db_next(&rows, err)) > 0)
         ids[n++] = db_i64(&rows, 0);

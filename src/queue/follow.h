@@ -70,8 +70,7 @@ int follow_read(struct follow *follow, struct db_rows *rows,
 int follow_look(struct db *db, struct follow *follow, struct err *err) must_check;
 int follow_retry(struct db *db, struct follow *follow, struct err *err) must_check;
 int follow_chain(struct db *db, struct follow *follow, struct err *err) must_check;
-int follow_backfills(struct db *db, struct follow *follow,
-                     struct err *err) must_check;
+int follow_backfills(struct db *db, struct follow *follow, struct err *err) must_check;
 
 /* *ret_more: waiting requests that end now because what they wait for did not complete;
  * their texts live in arena. */

@@ -26,8 +26,9 @@ static const char *const outcome_names[] = {
 static_assert_count(outcome_names, OUTCOME_COUNT);
 
 static const char *const source_names[] = {
-    [SOURCE_API] = "api",           [SOURCE_CLI] = "cli",     [SOURCE_SQL] = "sql",
-    [SOURCE_SCHEDULE] = "schedule", [SOURCE_CHAIN] = "chain", [SOURCE_RETRY] = "retry",
+    [SOURCE_API] = "api",           [SOURCE_CLI] = "cli",
+    [SOURCE_SQL] = "sql",           [SOURCE_SCHEDULE] = "schedule",
+    [SOURCE_CHAIN] = "chain",       [SOURCE_RETRY] = "retry",
     [SOURCE_BACKFILL] = "backfill", [SOURCE_PARTITION] = "partition",
 };
 static_assert_count(source_names, SOURCE_COUNT);

@@ -162,6 +162,8 @@ service_hold(const struct service *service, const struct caller *caller,
 
     if (str_eq(kind, "schedule"))
         return service_schedule_pause(service, caller, name, pause, ret_answer, err);
+    if (str_eq(kind, "backfill"))
+        return service_backfill_hold(service, caller, name, pause, ret_answer, err);
     if (pause && what == PAUSE_LANE)
         r = must_be_known(service, what, name, err);
     if (r == 0)

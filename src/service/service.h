@@ -147,11 +147,31 @@ int service_budgets(const struct service *service, struct answer *ret_answer,
 int service_lanes(const struct service *service, struct answer *ret_answer,
                   struct err *err) must_check;
 
-/* POST /jobs|lanes|schedules/{name}/pause and /resume; kind: "job", "lane" or
- * "schedule". */
+/* POST /jobs|lanes|schedules|backfills/{name}/pause and /resume; kind: "job", "lane",
+ * "schedule" or "backfill". */
 int service_hold(const struct service *service, const struct caller *caller,
                  const char *kind, const char *name, bool pause,
                  struct answer *ret_answer, struct err *err) must_check;
+
+/* POST /jobs/{job}/backfills: {"params": {…}, parallel?, onFailure?, priority?,
+ * requester?, again?}; what the values may be: service/spread.h. */
+int service_backfill(const struct service *service, const struct caller *caller,
+                     const char *job, const json_t *body, struct answer *ret_answer,
+                     struct complaint *complaint, struct err *err) must_check;
+
+/* GET /backfills/{id}, GET /backfills, POST /backfills/{id}/cancel */
+int service_backfill_show(const struct service *service, int64_t backfill_id,
+                          struct answer *ret_answer, struct err *err) must_check;
+int service_backfill_list(const struct service *service, struct answer *ret_answer,
+                          struct err *err) must_check;
+int service_backfill_cancel(const struct service *service, const struct caller *caller,
+                            int64_t backfill_id, struct answer *ret_answer,
+                            struct err *err) must_check;
+
+/* POST /backfills/{id}/pause and /resume; name: its number as text. */
+int service_backfill_hold(const struct service *service, const struct caller *caller,
+                          const char *name, bool pause, struct answer *ret_answer,
+                          struct err *err) must_check;
 
 /* A schedule_order_fn: what the scheduler asks for passes the same checks as what a
  * client asks for. arg: the struct service. */

@@ -195,3 +195,8 @@ ON CONFLICT (instance_id, step, item, class) DO UPDATE SET request_id = excluded
 -- class text, item_values text, message text, noted_at bigint)
 SELECT step, item, class, item_values, message, noted_at FROM pawl.step_skip
 WHERE request_id = $1 ORDER BY noted_at, step, item LIMIT $2;
+
+-- name: batch_done_identities (job text) -> (identity text)
+SELECT i.identity FROM pawl.instance i
+WHERE i.job = $1 AND EXISTS (SELECT 1 FROM pawl.execution e
+    WHERE e.instance_id = i.id AND e.state = 'COMPLETED');

@@ -237,3 +237,13 @@ DELETE FROM pawl.flag WHERE request_id = $1
 DELETE FROM pawl.progress WHERE request_id = $1
   AND NOT EXISTS (SELECT 1 FROM pawl.claim c
                   WHERE $1 BETWEEN c.first_id AND c.last_id);
+
+-- name: fsck_backfill (most bigint) -> (id bigint, detail text)
+SELECT b.id AS id, b.state || ' with ' || b.open || ' open' AS detail
+FROM pawl.backfill b
+WHERE (b.state = 'RUNNING' AND b.open = 0)
+   OR b.open <> (SELECT count(*) FROM pawl.backfill_item i
+                 WHERE i.backfill_id = b.id AND i.state = 'OPEN')
+   OR EXISTS (SELECT 1 FROM pawl.backfill_item i JOIN pawl.outcome o ON o.id = i.request_id
+              WHERE i.backfill_id = b.id AND i.state = 'OPEN')
+ORDER BY b.id LIMIT $1;
