@@ -18,6 +18,7 @@ SEOUL = zoneinfo.ZoneInfo("Asia/Seoul")
 class Size:
     corps: int  # in the file of all corporations
     listed: int  # the first so many have a stock code
+    builders: int  # of the listed ones each so-manieth builds
     trades: int  # in one district and month, about
     accounts: int  # lines of one financial statement
     regions: int  # districts with a boundary
@@ -25,9 +26,10 @@ class Size:
 
 
 SIZES = {
-    "small": Size(corps=40, listed=12, trades=3, accounts=6, regions=6, filings=0.02),
-    "typical": Size(corps=119_447, listed=3_994, trades=172, accounts=180, regions=250,
-                    filings=0.05),
+    "small": Size(corps=40, listed=12, builders=3, trades=3, accounts=6, regions=6,
+                  filings=0.02),
+    "typical": Size(corps=119_447, listed=3_994, builders=93, trades=172, accounts=180,
+                    regions=250, filings=0.05),
 }
 
 PROVINCES = (("11", "서울"), ("21", "부산"), ("22", "대구"), ("23", "인천"), ("24", "광주"),
@@ -73,8 +75,8 @@ class World:
         return n if 0 <= n < self.size.listed and self.stock_code(n) == code else None
 
     def is_builder(self, n):
-        """Every third listed one builds: industry 41 or 42."""
-        return n % 3 == 0
+        """Industry 41 or 421."""
+        return n % self.size.builders == 0
 
     def corp(self, n):
         dice = self.dice("corp", n)
