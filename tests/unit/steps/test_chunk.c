@@ -412,6 +412,83 @@ a_csv_is_loaded_with_types_and_goes_on_after_a_stop(enum testdb_kind kind)
     end(&s);
 }
 
+/* name,id in ascending order, or the other way round. */
+static void
+put_cities(struct step_test *s, const char *path, bool reversed)
+{
+    scoped(buf_release) struct buf file = {0};
+
+    buf_init(&file, 0);
+    buf_add_str(&file, "name,id\n");
+    for (int i = 0; i < ROWS; i++)
+        buf_addf(&file, "도시,%d\n", reversed ? ROWS - 1 - i : i);
+    write_file(path, file.data, file.len);
+}
+
+/* The step stops, the file comes anew the other way round, the step goes on. */
+static void
+stop_and_come_again(struct step_test *s, const char *write)
+{
+    struct step_result result;
+    char csv[128], def[512];
+
+    (void)snprintf(csv, sizeof(csv), "%s/in.csv", s->t.folder);
+    put_cities(s, csv, false);
+    (void)snprintf(def, sizeof(def),
+                   "{\"name\":\"load\",\"chunk\":7,\"read\":{\"csv\":\"%s\","
+                   "\"columns\":{\"id\":\"integer\"},\"restart\":\"beginning\"},"
+                   "\"write\":%s}",
+                   csv, write);
+    set_def(s, def);
+    s->stop_after = 2;
+    s->stop_as = IO_STOP;
+    assert_int_equal(step_run(&s->ctx, &result, &s->t.err), STEP_STOPPED);
+    assert_int_equal(s->counters.written, 14);
+    put_cities(s, csv, true);
+    resume(s);
+    s->progress_done = 0;
+    ok(&s->t, step_run(&s->ctx, &result, &s->t.err));
+}
+
+static void
+A38_a_file_that_comes_in_another_order_is_loaded_whole(enum testdb_kind kind)
+{
+    struct step_test s;
+
+    if (!begin(&s, kind, "{}"))
+        skip();
+    stop_and_come_again(&s, "{\"database\":\"main\",\"table\":\"copy\",\"mode\":"
+                            "\"upsert\",\"key\":[\"id\"]}");
+    assert_int_equal(count(&s, "SELECT count(DISTINCT id) FROM copy"), ROWS);
+    assert_int_equal(count(&s, "SELECT sum(id) FROM copy"), ROWS * (ROWS - 1) / 2);
+    end(&s);
+}
+
+/* A file has no key: it would have the first rows twice, so it is started over. */
+static void
+A38_a_result_file_is_started_over_when_all_is_read_again(enum testdb_kind kind)
+{
+    scoped(buf_release) struct buf file = {0};
+    struct step_test s;
+
+    if (!begin(&s, kind, "{}"))
+        skip();
+    stop_and_come_again(&s, "{\"file\":\"a.jsonl\"}");
+    read_file(s.t.part, &file);
+    assert_int_equal(s.counters.written, ROWS);
+    assert_memory_equal(buf_str(&file), "{\"name\":\"도시\",\"id\":24}\n", 26);
+    for (int i = 0; i < ROWS; i++) {
+        char id[32];
+        const char *found;
+
+        (void)snprintf(id, sizeof(id), "\"id\":%d}", i);
+        found = strstr(buf_str(&file), id);
+        assert_non_null(found);
+        assert_null(strstr(found + 1, id));
+    }
+    end(&s);
+}
+
 static void
 a_full_disk_fails_the_step_by_its_name(enum testdb_kind kind)
 {
@@ -530,18 +607,21 @@ test_a_wrong_definition_is_told_by_its_key(void **state)
 
 on_both(an_export_counts_its_rows_and_names_its_file) on_both(no_rows_are_a_result_too)
     on_both(B28_a_stop_ends_at_a_border_and_the_next_run_makes_the_same_file)
-        on_both(B28_a_cancel_is_seen_at_the_next_border)
-            on_both(a_part_that_is_gone_starts_the_step_at_zero_and_says_so) on_both(
-                rows_for_main_commit_with_their_checkpoint_or_not_at_all)
-                on_both(without_a_checkpoint_there_rows_commit_before_the_checkpoint)
-                    on_both(a_failing_row_ends_the_step_with_its_cause)
-                        on_both(a_csv_is_loaded_with_types_and_goes_on_after_a_stop)
-                            on_both(a_full_disk_fails_the_step_by_its_name)
+        on_both(B28_a_cancel_is_seen_at_the_next_border) on_both(
+            a_part_that_is_gone_starts_the_step_at_zero_and_says_so)
+            on_both(rows_for_main_commit_with_their_checkpoint_or_not_at_all) on_both(
+                without_a_checkpoint_there_rows_commit_before_the_checkpoint)
+                on_both(a_failing_row_ends_the_step_with_its_cause) on_both(
+                    a_csv_is_loaded_with_types_and_goes_on_after_a_stop)
+                    on_both(a_full_disk_fails_the_step_by_its_name) on_both(
+                        A38_a_file_that_comes_in_another_order_is_loaded_whole)
+                        on_both(
+                            A38_a_result_file_is_started_over_when_all_is_read_again)
 
 #define both(fn)                                                                       \
     cmocka_unit_test(test_##fn##_on_sqlite), cmocka_unit_test(test_##fn##_on_pg)
 
-                                int main(void)
+                            int main(void)
 {
     const struct CMUnitTest tests[] = {
         both(an_export_counts_its_rows_and_names_its_file),
@@ -554,6 +634,8 @@ on_both(an_export_counts_its_rows_and_names_its_file) on_both(no_rows_are_a_resu
         both(a_failing_row_ends_the_step_with_its_cause),
         both(a_csv_is_loaded_with_types_and_goes_on_after_a_stop),
         both(a_full_disk_fails_the_step_by_its_name),
+        both(A38_a_file_that_comes_in_another_order_is_loaded_whole),
+        both(A38_a_result_file_is_started_over_when_all_is_read_again),
         cmocka_unit_test(test_a_wrong_definition_is_told_by_its_key),
     };
 
