@@ -78,6 +78,8 @@ read_some(struct csv_scan *scan, char *to, size_t room, size_t *ret_len,
 static void
 make_room(char **data, size_t *cap, size_t len, size_t more)
 {
+    if (*cap - len >= more)
+        return;
     while (*cap - len < more)
         *cap = *cap ? *cap * 2 : 2 * READ_BYTES;
     *data = xrealloc(*data, *cap);

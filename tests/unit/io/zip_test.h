@@ -16,7 +16,7 @@ static inline void
 put_le(struct buf *buf, uint64_t value, int bytes)
 {
     for (int i = 0; i < bytes; i++)
-        buf_add_char(buf, (char)(value >> (8 * i)));
+        buf_add_char(buf, (char)(i < 8 ? value >> (8 * i) : 0));
 }
 
 static inline void
