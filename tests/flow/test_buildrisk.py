@@ -210,6 +210,7 @@ def test_A22_a_stopped_run_goes_on_and_makes_72_calls_in_all(site, how):
     site.steer(delay_ms=DELAY_MS)
     request_id = site.submit_id("apt-trade", months=MONTHS)
     site.await_calls(CHUNK + 1)  # the first chunk is committed
+    site.steer(delay_ms=150)  # so that a busy machine too comes in time
     outcome = how(site, request_id)
     request = site.wait_final(request_id)
     assert (request["status"], request["outcome"]) == ("DONE", outcome), request

@@ -308,6 +308,13 @@ def test_html_half_an_answer_and_a_slow_one(client):
     assert client.trades()[0] == 200
 
 
+def test_a_refusal_can_be_cut_in_half_too(client):
+    client.steer(answer={"service": "dart", "kind": "cut"})
+    with pytest.raises(http.client.IncompleteRead):
+        client.company(39)
+    assert client.company(39)["status"] == "013"
+
+
 def test_a_wish_that_it_does_not_know_is_refused(client):
     for wish in ({"nonsense": 1}, {"answer": {"service": "dart", "kind": "nonsense"}}):
         assert client.raw("/_control", "POST", json.dumps(wish))[0] == 400

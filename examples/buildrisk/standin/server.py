@@ -65,11 +65,11 @@ class Server(http.server.ThreadingHTTPServer):
                 raise refusal_of(rule)
             if not good:
                 raise Refusal(FATAL, SERVICES[route.service].bad_key)
-            reply = route.answer(self.world, query, self.script)
-            reply.cut = bool(rule) and rule.kind == "cut"
-            return reply, rule.kind if rule else "ok"
+            reply, kind = route.answer(self.world, query, self.script), "ok"
         except Refusal as refusal:
-            return route.say_no(refusal), refusal.kind
+            reply, kind = route.say_no(refusal), refusal.kind
+        reply.cut = bool(rule) and rule.kind == "cut"
+        return reply, rule.kind if rule else kind
 
     def steer(self, body):
         wanted = json.loads(body or b"{}")
