@@ -35,6 +35,9 @@ ROOT = pathlib.Path(os.environ.get("PAWL_SOURCE_ROOT",
 PAWL = os.environ.get("PAWL_BIN") or str(
     pathlib.Path(os.environ.get("PAWL_BUILD_ROOT", ROOT / "build")) / "src/pawl")
 FULL = bool(os.environ.get("PAWL_FULL"))
+# Debian's psql is a Perl script that looks for this one, which takes longer than most
+# statements here.
+PSQL = next((str(p) for p in pathlib.Path("/usr/lib/postgresql").glob("*/bin/psql")), "psql")
 SITES = []  # those alive: conftest prints their logs when a test fails
 STOP_SECONDS = 25  # nothing here has chunks of more than a second
 
@@ -95,7 +98,7 @@ class Cluster:
 
 def psql(url, sql):
     done = subprocess.run(
-        ["psql", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-f", "-", url],
+        [PSQL, "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-f", "-", url],
         input=sql, stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     return done.stdout
