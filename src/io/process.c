@@ -58,7 +58,7 @@ static const struct {
 } classes[] = {
     {ITEM_PARSE, "parse"},       {ITEM_UPSTREAM, "upstream"},
     {ITEM_REJECTED, "rejected"}, {ITEM_CONSTRAINT, "constraint"},
-    {ITEM_QUOTA, "quota"},
+    {ITEM_QUOTA, "quota"},       {ITEM_FORMAT, "format"},
 };
 
 const char *item_class_name(enum item_class class)

@@ -35,6 +35,7 @@ enum item_class {
     ITEM_REJECTED = 4,
     ITEM_CONSTRAINT = 8,
     ITEM_QUOTA = 16, /* only noted */
+    ITEM_FORMAT = 32,
 };
 
 const char *item_class_name(enum item_class class);

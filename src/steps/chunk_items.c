@@ -35,14 +35,14 @@ check_classes(const json_t *on, unsigned *ret_mask, struct err *err)
 
         if (!class || class == ITEM_QUOTA)
             return err_set(err, ERR_CONFIG,
-                           "skip.on: must be a list of parse, upstream, rejected, "
-                           "constraint");
+                           "skip.on: must be a list of parse, format, upstream, "
+                           "rejected, constraint");
         mask |= (unsigned)class;
     }
     if (mask == 0)
         return err_set(err, ERR_CONFIG,
-                       "skip.on: must be a list of parse, upstream, rejected, "
-                       "constraint");
+                       "skip.on: must be a list of parse, format, upstream, "
+                       "rejected, constraint");
     *ret_mask = mask;
     return 0;
 }
@@ -448,15 +448,16 @@ int
 chunk_items_bad_record(struct chunk_items *items, struct step_counters *counters,
                        struct err *err)
 {
+    enum item_class class = item_class_parse(items->reader->bad.error_class);
     struct err why = *err;
     int r;
 
-    if (!(items->skip_on & ITEM_PARSE))
+    if (!(items->skip_on & (unsigned)class))
         return -(int)err->code;
     err_clear(err);
     items->read = NULL;
     counters->read++;
-    r = note(items, ITEM_PARSE, 0, counters->read, why.text, err);
+    r = note(items, class, 0, counters->read, why.text, err);
     return r < 0 ? r : count_skip(items, counters, why.text, err);
 }
 

@@ -538,7 +538,7 @@ def test_A38_lines_that_cannot_be_read_are_left_out(place, standin):
     steps:
       - name: load
         chunk: 4
-        skip: {limit: 3, on: [parse]}
+        skip: {limit: 3, on: [format]}
         read: {csv: "%s/in.csv", columns: {n: integer}}
         write: {database: main, rows: "INSERT INTO trade (district, month, amount) VALUES (:code, 'm', :n)"}
 """
