@@ -133,7 +133,7 @@ static bool
 date_by_pattern(const char *pattern, const char *text, size_t len, int64_t *ret_days)
 {
     int64_t year = -1, month = -1, day = -1;
-    char iso[16];
+    char iso[40]; /* room for any three ints */
     bool ok = true;
 
     while (*pattern && ok) {
