@@ -6,6 +6,7 @@
 #include "base/plant.h"
 #include "batch/execution.h"
 #include "batch/move.h"
+#include "batch/partition.h"
 #include "queue/hold.h"
 #include "store/store.h"
 #include "store/wake.h"
@@ -49,8 +50,11 @@ set_point(struct db *db, enum stmt stmt, const struct checkpoint *checkpoint,
 int
 batch_checkpoint_in(struct db *db, const struct checkpoint *checkpoint, struct err *err)
 {
-    int r = queue_hold_in(db, checkpoint->request_id, &checkpoint->token, err);
+    int r;
 
+    if (checkpoint->partition)
+        return batch_partition_checkpoint_in(db, checkpoint, false, err);
+    r = queue_hold_in(db, checkpoint->request_id, &checkpoint->token, err);
     if (r <= 0)
         return r < 0 ? r : BATCH_LOST;
     r = set_point(db, STMT_BATCH_STEP_CHECKPOINT, checkpoint, err);
@@ -82,8 +86,11 @@ static int
 place_fn(struct db *db, void *arg, struct err *err)
 {
     const struct checkpoint *checkpoint = (const struct checkpoint *)arg;
-    int r = queue_hold_in(db, checkpoint->request_id, &checkpoint->token, err);
+    int r;
 
+    if (checkpoint->partition)
+        return batch_partition_checkpoint_in(db, checkpoint, true, err);
+    r = queue_hold_in(db, checkpoint->request_id, &checkpoint->token, err);
     if (r <= 0)
         return r < 0 ? r : BATCH_LOST;
     r = set_point(db, STMT_BATCH_STEP_PLACE, checkpoint, err);
@@ -105,7 +112,11 @@ there_fn(struct db *db, void *arg, struct err *err)
     const struct checkpoint *checkpoint = (const struct checkpoint *)arg;
     const struct db_value id = p_i64(checkpoint->step_id);
     int64_t chunk = 0;
-    int r = db_query_i64(db, store_sql(db, STMT_BATCH_STEP_CHUNK), &id, 1, &chunk, err);
+    int r;
+
+    if (checkpoint->partition)
+        return batch_partition_there_in(db, checkpoint, err);
+    r = db_query_i64(db, store_sql(db, STMT_BATCH_STEP_CHUNK), &id, 1, &chunk, err);
 
     return r < 0 ? r : r == 1 && chunk == checkpoint->point.chunk;
 }

@@ -12,6 +12,7 @@
 #include "batch/move.h"
 #include "batch/stale.h"
 #include "queue/finish.h"
+#include "queue/hand.h"
 #include "queue/hold.h"
 #include "store/store.h"
 #include "store/wake.h"
@@ -358,6 +359,8 @@ finish_fn(struct db *db, void *arg, struct err *err)
         r = batch_move_steps(db, id, finish->state, finish->message, err);
     if (r == 0 && id)
         r = batch_move_execution(db, id, finish->state, finish->message, err);
+    if (r == 0 && id)
+        r = queue_hands_end_in(db, finish->order->request_id, err);
     return r < 0 ? r : BATCH_OK;
 }
 

@@ -10,6 +10,8 @@
 #include "queue/request.h"
 
 struct arena;
+struct batch_partition;
+struct batch_share;
 struct db;
 struct err;
 struct finish_order;
@@ -122,6 +124,10 @@ struct checkpoint {
     int64_t step_id;
     struct step_point point; /* totals after this chunk; chunk = n + 1 */
     bool last; /* nothing is left: the step becomes COMPLETED with this chunk */
+    /* Of a partition (batch/partition.h), which becomes COMPLETED instead; else NULL.
+     */
+    const struct batch_share *share;
+    const struct batch_partition *partition;
 };
 
 /*

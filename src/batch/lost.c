@@ -6,6 +6,7 @@
 #include "batch/execution.h"
 #include "batch/move.h"
 #include "queue/finish.h"
+#include "queue/hand.h"
 #include "queue/hold.h"
 #include "store/store.h"
 #include "store/wake.h"
@@ -34,7 +35,9 @@ close_execution(struct db *db, struct lost_request *lost, const char *reason, vo
     if (!execution_state_alive(state))
         return 0;
     r = batch_move_steps(db, id, EXECUTION_FAILED, reason, err);
-    return r < 0 ? r : batch_move_execution(db, id, EXECUTION_FAILED, reason, err);
+    if (r == 0)
+        r = batch_move_execution(db, id, EXECUTION_FAILED, reason, err);
+    return r < 0 ? r : queue_hands_end_in(db, lost->request_id, err);
 }
 
 int

@@ -26,6 +26,7 @@ struct reader_kind {
     /* What the table of options cannot say, or NULL. -ERR_CONFIG. */
     int (*check)(const json_t *def, struct err *err);
     reader_new_fn new_reader;
+    reader_extent_fn extent; /* NULL: it cannot be cut into ranges of a key */
 };
 
 struct writer_kind {

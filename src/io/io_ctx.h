@@ -37,6 +37,16 @@ struct io_skip {
     const char *message;
 };
 
+/* A part of what a reader would read: rows whose key is at least lower, less than
+ * upper. */
+struct io_range {
+    const char *key; /* a column of its rows */
+    bool has_lower;
+    bool has_upper;
+    int64_t lower;
+    int64_t upper;
+};
+
 struct io_ctx {
     void *owner; /* for the callbacks */
 
@@ -87,9 +97,10 @@ struct io_ctx {
     const char *part_path;   /* where a file writer makes its part */
     const char *part_from;   /* where it finds the part it goes on from; NULL: there */
     const char
-        *files_folder;   /* files of `fetch`, kept as long as the instance; or NULL */
-    char *why;           /* IO_WHY_MAX bytes: why the step stopped by itself */
-    struct arena *arena; /* lives as long as the step */
+        *files_folder; /* files of `fetch`, kept as long as the instance; or NULL */
+    const struct io_range *range; /* of readers that can be cut; NULL: all rows */
+    char *why;                    /* IO_WHY_MAX bytes: why the step stopped by itself */
+    struct arena *arena;          /* lives as long as the step */
 };
 
 #endif

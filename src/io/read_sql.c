@@ -36,6 +36,7 @@ struct sql_reader {
     size_t width;
     int64_t given;      /* rows returned, from the very start */
     struct sql_key key; /* of `restart: key` */
+    const char *extent; /* only the extent of this column is asked */
 };
 
 static struct sql_reader *
@@ -87,6 +88,46 @@ by_key(const struct sql_reader *sql)
     return sql->reader.restart == READER_RESTART_KEY;
 }
 
+/* The name of a column, quoted. */
+static const char *
+quoted(struct arena *arena, const char *name)
+{
+    scoped(buf_release) struct buf buf = {0};
+
+    buf_init(&buf, 0);
+    for (; *name; name++) {
+        if (*name == '"')
+            buf_add_char(&buf, '"');
+        buf_add_char(&buf, *name);
+    }
+    return arena_printf(arena, "\"%s\"", buf_str(&buf));
+}
+
+/* The query inside one that asks how far a column reaches, or that gives the rows of a
+ * range of it, in its order. A lower end is never the least number there is. */
+static const char *
+range_around(struct sql_reader *sql, const char *text)
+{
+    const struct io_range *range = sql->reader.io->range;
+    struct arena *arena = &sql->arena;
+    const char *key = quoted(arena, sql->extent ? sql->extent : range->key);
+    const char *lower = "";
+    const char *upper = "";
+
+    if (sql->extent)
+        return arena_printf(arena,
+                            "SELECT min(%s), max(%s), count(*) - count(%s) FROM "
+                            "(%s\n) AS pawl_rows",
+                            key, key, key, text);
+    if (range->has_lower)
+        lower = arena_printf(arena, " AND %s >= %lld", key, (long long)range->lower);
+    if (range->has_upper)
+        upper = arena_printf(arena, " AND %s < %lld", key, (long long)range->upper);
+    return arena_printf(arena, "SELECT * FROM (%s\n) AS pawl_rows WHERE 1 = 1%s%s%s%s",
+                        text, lower, upper, by_key(sql) ? "" : " ORDER BY ",
+                        by_key(sql) ? "" : key);
+}
+
 static int
 start_query(struct sql_reader *sql, struct db *db, struct err *err)
 {
@@ -106,7 +147,9 @@ start_query(struct sql_reader *sql, struct db *db, struct err *err)
         if (r < 0)
             return r;
     }
-    if (by_key(sql)) {
+    if (sql->extent || sql->reader.io->range)
+        made.text = range_around(sql, made.text);
+    if (by_key(sql) && !sql->extent) {
         r = sql_key_around(&sql->key, &made.text, values, &made.count, &sql->arena,
                            err);
         if (r < 0)
@@ -322,6 +365,50 @@ restart_of(const char *word)
     if (str_eq(word, "requery"))
         return READER_RESTART_REQUERY;
     return str_eq(word, "key") ? READER_RESTART_KEY : READER_RESTART_POSITION;
+}
+
+/* Values of the one row that tells the extent. */
+static int
+read_extent(struct sql_reader *sql, int64_t *ret_least, int64_t *ret_greatest,
+            struct err *err)
+{
+    int r = db_next(&sql->rows, err);
+
+    if (r <= 0 || (db_is_null(&sql->rows, 0) && db_i64(&sql->rows, 2) == 0))
+        return r < 0 ? r : 0;
+    if (db_i64(&sql->rows, 2) > 0)
+        return err_set(err, ERR_CONFIG,
+                       "partition.key: column %s is NULL in %lld rows, so they would "
+                       "be in no partition; leave them out or take another key",
+                       sql->extent, (long long)db_i64(&sql->rows, 2));
+    if (db_cell(&sql->rows, 0).type != DB_INT || db_cell(&sql->rows, 1).type != DB_INT)
+        return err_set(err, ERR_CONFIG,
+                       "partition.key: column %s holds no whole numbers only; cast it, "
+                       "or take another key",
+                       sql->extent);
+    *ret_least = db_i64(&sql->rows, 0);
+    *ret_greatest = db_i64(&sql->rows, 1);
+    return 1;
+}
+
+int
+read_sql_extent(struct io_ctx *io, const json_t *def, const char *key,
+                int64_t *ret_least, int64_t *ret_greatest, struct err *err)
+{
+    const char *name = io_option_text(def, "database", "main");
+    scoped(reader_freep) struct reader *reader = NULL;
+    struct db *db = NULL;
+    int r = read_sql_new(io, def, &reader, err);
+
+    if (r == 0)
+        r = io->database(io, name, IO_DB_READ, &db, err);
+    if (r < 0)
+        return r;
+    sql_of(reader)->extent = key;
+    r = start_query(sql_of(reader), db, err);
+    if (r == 0)
+        r = read_extent(sql_of(reader), ret_least, ret_greatest, err);
+    return r < 0 ? err_prefix(err, "database %s", name) : r;
 }
 
 int

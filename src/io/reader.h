@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct buf;
 struct column;
@@ -77,6 +78,14 @@ struct reader {
 /* def: the step's `read` object, already checked; it must outlive the reader. */
 typedef int (*reader_new_fn)(struct io_ctx *io, const json_t *def,
                              struct reader **ret_reader, struct err *err);
+
+/*
+ * The least and the greatest value of a column among the rows that would be read: 1, or
+ * 0 if there are none. -ERR_CONFIG if it is no column of whole numbers without NULL.
+ */
+typedef int (*reader_extent_fn)(struct io_ctx *io, const json_t *def, const char *key,
+                                int64_t *ret_least, int64_t *ret_greatest,
+                                struct err *err);
 
 int reader_open(struct reader *reader, const char *position,
                 struct err *err) must_check;

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "queue/closing.h"
+#include "queue/hand.h"
 #include "queue/hold.h"
 #include "queue/spans.h"
 #include "queue/tries.h"
@@ -67,6 +68,8 @@ flag_running(struct db *db, const struct call *call, bool stop, struct err *err)
         return r;
     r = db_run(db, store_sql(db, STMT_QUEUE_FLAG), err, p_i64(call->request_id),
                p_i64(stop), p_i64(!stop), p_text(call->actor));
+    if (r == 0)
+        r = queue_hands_ask_in(db, call->request_id, !stop, call->actor, err);
     if (r == 0)
         r = audit(db, call, stop ? "stop" : "cancel", "was RUNNING", err);
     return r < 0 ? r : 1;

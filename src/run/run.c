@@ -312,6 +312,15 @@ start_execution(struct run *run, const struct request *request, struct err *err)
     return 0;
 }
 
+static int
+prepare_hand(struct run *run, struct err *err)
+{
+    int r = run_hand_prepare(run, err);
+
+    run->parent_gone = r == 0;
+    return r < 0 ? r : 0;
+}
+
 /* 0, or < 0 with the outcome that this failure means in ret_outcome. */
 static int
 prepare(struct run *run, enum request_outcome *ret_outcome, struct err *err)
@@ -341,6 +350,8 @@ prepare(struct run *run, enum request_outcome *ret_outcome, struct err *err)
                     run->request_id);
     run->estimate = request.estimate;
     run->max_calls = request.max_calls;
+    if (r == 0 && request.source == SOURCE_PARTITION)
+        return prepare_hand(run, err);
     if (r == 0)
         r = start_execution(run, &request, err);
     /* A neighbour of the runs' folders: those go when the worker starts. */
@@ -421,7 +432,9 @@ static int
 set_point(struct run *run, struct step_ctx *ctx, struct batch_step_started *started,
           struct err *err)
 {
-    const char *database = format_foreign(json_object_get(ctx->def, "write"));
+    const char *database = json_object_get(ctx->def, "partitions")
+                               ? NULL /* each of them has its own checkpoint */
+                               : format_foreign(json_object_get(ctx->def, "write"));
     const struct step_counts *counts = &started->point.counts;
     int r;
 
@@ -470,7 +483,9 @@ carry_step(struct run *run, int ordinal, const json_t *def, struct step_result *
     r = set_point(run, &ctx, &started, err);
     if (r == BATCH_LOST)
         return STEP_LOST;
-    outcome = r < 0 ? r : step_run(&ctx, made, err);
+    outcome = r < 0                                ? r
+              : json_object_get(def, "partitions") ? run_parts(run, &ctx, err)
+                                                   : step_run(&ctx, made, err);
     if (outcome < 0)
         err_prefix(err, "step %s", run->step_name);
     if (outcome == STEP_LOST)
@@ -479,6 +494,25 @@ carry_step(struct run *run, int ordinal, const json_t *def, struct step_result *
      * undone by a store that was away for a moment. */
     r = end_step(run, outcome, err, &note);
     return r == BATCH_LOST ? STEP_LOST : outcome;
+}
+
+/* It does its part of somebody else's step; nothing of it is recorded but its end. */
+static void
+carry_hand(struct run *run, struct end *end)
+{
+    struct err err = {0};
+    int outcome = run->parent_gone ? STEP_COMPLETED : run_hand(run, &err);
+
+    if (outcome == STEP_LOST)
+        run_ask(run, RUN_LOST);
+    if (outcome < 0)
+        end_with_failure(run, end, &err);
+    else if (outcome == STEP_COMPLETED)
+        end_with(end, OUTCOME_COMPLETED, "");
+    else if (outcome == STEP_STOPPED && run_wish(run) == RUN_STOP)
+        end_with(end, OUTCOME_STOPPED, "Stopped at a chunk boundary.");
+    else
+        end_with_step(run, end, outcome);
 }
 
 static void
@@ -582,7 +616,9 @@ tidy(struct run *run, enum request_outcome outcome)
 {
     bool over = outcome == OUTCOME_COMPLETED || outcome == OUTCOME_CANCELLED;
 
-    if (run->instance_id && over && run_wish(run) != RUN_LOST)
+    if (run->is_hand) /* what is kept of the instance is its parent's */
+        over = false;
+    else if (run->instance_id && over && run_wish(run) != RUN_LOST)
         result_store_drop_parts(run->env->results, run->instance_id, 0);
     else if (run->instance_id && !run->committed)
         result_store_drop_parts(run->env->results, run->instance_id, run->token.number);
@@ -631,7 +667,10 @@ run_carry_out(struct run *run, struct run_report *ret_report)
         if (end.outcome == OUTCOME_ERROR)
             end.outcome = refused;
     } else if (run_wish(run) != RUN_LOST) {
-        carry_steps(run, &end);
+        if (run->is_hand)
+            carry_hand(run, &end);
+        else
+            carry_steps(run, &end);
         publish(run, &end);
     }
     run_databases_close(run);

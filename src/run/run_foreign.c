@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "batch/foreign.h"
+#include "batch/partition.h"
 #include "db/db.h"
 #include "io/formats.h"
 #include "store/store.h"
@@ -21,7 +22,8 @@ key_of(const struct run *run)
         .store_id = store_id(run->env->store),
         .instance_id = run->instance_id,
         .step = run->step_name,
-        .token = run->token.number,
+        /* Whoever takes a partition draws a number for it. */
+        .token = run->partition ? run->partition->hold : run->token.number,
     };
 }
 
@@ -37,6 +39,8 @@ bring_up(struct run *run, const struct step_point *point, struct err *err)
         .execution_id = run->execution_id,
         .step_id = run->step_id,
         .point = *point,
+        .share = run->share,
+        .partition = run->partition,
     };
 
     if (point->chunk == run->chunk)

@@ -8,12 +8,15 @@
 #include "base/arena.h"
 #include "batch/execution.h"
 #include "io/io_ctx.h"
+#include "queue/hand.h"
 #include "run/run.h"
 #include "steps/step.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 
+struct batch_partition;
+struct batch_share;
 struct db;
 struct config_job;
 struct zone;
@@ -69,8 +72,15 @@ struct run {
     size_t n_zones;
     char *files_folder; /* of `fetch`: kept as long as the instance may go on */
 
+    bool is_hand; /* helps another run with the partitions of a step (run_parts.c) */
+    struct hand parent;
+    bool parent_gone; /* before it began */
+
     /* The step that runs. */
-    char why[IO_WHY_MAX]; /* it stopped by itself because of this */
+    const struct batch_share *share; /* of the partition under way; NULL: none is */
+    const struct batch_partition *partition;
+    int64_t rows_elsewhere; /* read in other partitions, for the progress */
+    char why[IO_WHY_MAX];   /* it stopped by itself because of this */
     const char *step_name;
     int64_t step_id;
     int64_t chunk;
@@ -105,6 +115,13 @@ int run_made_before(struct run *run, const json_t *def,
 /* What a finished writer's state says of its file: 1, or 0 if it says nothing. */
 int run_read_finished(const char *writer_state, int64_t *ret_rows, int64_t *ret_bytes,
                       struct err *err) must_check;
+
+/* A step in partitions: an enum step_outcome, or < 0. */
+int run_parts(struct run *run, struct step_ctx *ctx, struct err *err) must_check;
+/* A hand: 1, or 0: the run that it was to help is over. Then its work: an enum
+ * step_outcome, or < 0. */
+int run_hand_prepare(struct run *run, struct err *err) must_check;
+int run_hand(struct run *run, struct err *err) must_check;
 
 /*
  * A step whose rows go into another database (run_foreign.c). begin: take the step

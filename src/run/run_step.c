@@ -55,7 +55,8 @@ step_progress(struct io_ctx *io, int64_t done, int64_t total, const char *messag
     if (run->progress_at_us && now_us - run->progress_at_us < run->env->progress_gap_us)
         return;
     run->progress_at_us = now_us;
-    r = queue_progress(run->env->store, run->request_id, run->token, done, total,
+    r = queue_progress(run->env->store, run->request_id, run->token,
+                       done + run->rows_elsewhere, total,
                        message ? message : run->step_name, &flags, &ignored);
     if (r == QUEUE_PROGRESS_LOST)
         run_ask(run, RUN_LOST);
@@ -163,6 +164,8 @@ step_checkpoint(void *arg, const struct step_checkpoint *cp, struct err *err)
                   .position = cp->reader_position,
                   .writer_state = cp->writer_state},
         .last = cp->last,
+        .share = run->share,
+        .partition = run->partition,
     };
     struct commit commit = {.cp = cp, .checkpoint = &checkpoint};
     int r = BATCH_OK;
@@ -177,7 +180,8 @@ step_checkpoint(void *arg, const struct step_checkpoint *cp, struct err *err)
     if (r == BATCH_OK)
         r = commit_chunk(run, &commit, err);
     if (r == BATCH_LOST || r == -ERR_STALE_TOKEN) {
-        run_ask(run, RUN_LOST);
+        if (!run->is_hand) /* of a hand it may be the claim that it works for */
+            run_ask(run, RUN_LOST);
         return STEP_LOST;
     }
     if (r < 0)
@@ -237,6 +241,7 @@ run_step_prepare(struct run *run, struct io_ctx *io, struct step_ctx *ctx)
         .note_arg = run,
     };
     run->chunk = 0;
+    run->rows_elsewhere = run->partition ? run->rows_elsewhere : 0;
     run->foreign = NULL;
     run->progress_at_us = 0;
 }

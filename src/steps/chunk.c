@@ -26,6 +26,7 @@
 #include <string.h>
 
 #define CHUNK_ROWS_MAX 100000
+#define PARTITIONS_MAX 64
 
 struct chunk_run {
     struct step_ctx *ctx;
@@ -47,8 +48,9 @@ struct chunk_run {
 static int
 check_keys(const json_t *def, struct err *err)
 {
-    static const char *const keys[] = {"name",    "chunk", "read",       "write",
-                                       "process", "skip",  "concurrency"};
+    static const char *const keys[] = {"name",        "chunk",      "read",
+                                       "write",       "process",    "skip",
+                                       "concurrency", "partitions", "partition"};
     const char *key;
     json_t *value;
 
@@ -64,8 +66,8 @@ check_keys(const json_t *def, struct err *err)
         near = str_nearest(key, keys, array_len(keys));
         return err_set(err, ERR_CONFIG, "unknown key \"%s\"%s%s%s", key,
                        near ? "; did you mean \""
-                            : "; there are: name, chunk, concurrency, "
-                              "read, process, skip, write",
+                            : "; there are: name, chunk, concurrency, partition, "
+                              "partitions, read, process, skip, write",
                        near ? near : "", near ? "\"?" : "");
     }
     return 0;
@@ -88,6 +90,38 @@ check_name_and_size(const json_t *def, struct err *err)
     return 0;
 }
 
+/* A step in partitions: its reader can be cut, its writer makes no file. */
+static int
+check_partitions(const json_t *def, const struct reader_kind *reader,
+                 const struct writer_kind *writer, struct err *err)
+{
+    const json_t *count = json_object_get(def, "partitions");
+    const json_t *partition = json_object_get(def, "partition");
+    const json_t *key = json_object_get(partition, "key");
+
+    if (!count && !partition)
+        return 0;
+    if (!json_is_integer(count) || json_integer_value(count) < 2 ||
+        json_integer_value(count) > PARTITIONS_MAX)
+        return err_set(err, ERR_CONFIG, "partitions: must be a number from 2 to %d",
+                       PARTITIONS_MAX);
+    if (!reader->extent)
+        return err_set(err, ERR_CONFIG,
+                       "partitions: what is read by %s cannot be cut; rows of a "
+                       "database can",
+                       reader->name);
+    if (!json_is_object(partition) || json_object_size(partition) != 1 ||
+        str_empty(json_string_value(key)))
+        return err_set(err, ERR_CONFIG,
+                       "partition: write {key: COLUMN}, the column of whole numbers by "
+                       "which the rows of read.sql are cut");
+    if (!writer || writer->content_type)
+        return err_set(err, ERR_CONFIG,
+                       "partitions: a step that makes a file is carried out in one; "
+                       "write into a database");
+    return 0;
+}
+
 int
 chunk_step_validate(const json_t *def, struct err *err)
 {
@@ -103,6 +137,8 @@ chunk_step_validate(const json_t *def, struct err *err)
         r = chunk_items_check(def, err);
     if (r == 0)
         r = format_choose_writer(json_object_get(def, "write"), NULL, &writer, err);
+    if (r == 0)
+        r = check_partitions(def, reader, writer, err);
     if (r == 0)
         return 0;
     if (json_is_string(json_object_get(def, "name")))

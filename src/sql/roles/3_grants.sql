@@ -70,6 +70,11 @@ BEGIN
             'select, insert, update (next_n, open, state, why, ended_at)', 'select'),
         ('backfill_item', 'select, insert, update (state, request_id, detail, ended_at)',
             'select, insert, update (state, request_id, detail, ended_at)', 'select'),
+        ('step_partition', 'select', 'select, insert, update (state, hold, request_id, '
+            'token, parent_id, parent_token, read_count, write_count, filter_count, '
+            'skip_count, commits, rollbacks, chunk, position, writer_state, message)',
+            'select'),
+        ('hand', 'select', 'select, insert', 'select'),
         ('request_view', 'select', 'select', 'select'),
         -- sequences
         ('request_id', 'usage, select', 'usage, select', 'select'),
