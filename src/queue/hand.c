@@ -25,17 +25,14 @@ queue_hands_enter(struct db *db, const struct hand_order *order, struct err *err
     scoped(submission_release) struct submission sub = {.db = db};
     const struct request *parent = order->parent;
     struct submit_order one = {
-        .job = order->job,
-        .given = parent->given,
-        .source = SOURCE_PARTITION,
-        .priority = parent->priority,
-        .lane = parent->lane,
-        .restart = -1,
-    };
+        .job = order->job, .source = SOURCE_PARTITION, .restart = -1};
     int r;
 
     if (order->count == 0)
         return 0;
+    one.given = parent->given;
+    one.priority = parent->priority;
+    one.lane = parent->lane;
     one.requester = arena_printf(&sub.arena, "partition:#%" PRId64, parent->id);
     sub.orders = &one;
     sub.count = order->count;

@@ -4,7 +4,7 @@
 import pytest
 from pawl_env import Site, wait_for
 
-ROWS = 2000
+ROWS = 1200
 STEP = """\
   {name}:
     params: {{ms: {{type: integer, default: 0}}, bad: {{type: integer, default: -1}}}}
@@ -30,11 +30,14 @@ def job(name, kind, to, attempts=2):
         nap="FROM pg_sleep(CAST(:ms AS bigint) / 1000.0)" if pg else "WHERE :ms >= 0")
 
 
+JOBS = {kind: job("copy", kind, "main") + job("move", kind, "shop")
+        + job("once", kind, "main", attempts=1) for kind in ("sqlite", "pg")}
+
+
 @pytest.fixture(scope="module", params=["sqlite", "pg"])
 def site(request, cluster):
     kind = request.param
-    site = Site(kind, cluster, job("copy", kind, "main") + job("move", kind, "shop")
-                + job("once", kind, "main", attempts=1))
+    site = Site(kind, cluster, JOBS[kind])
     try:
         site.pawl("migrate")
         site.store_do("CREATE TABLE copied (id bigint)")
@@ -119,11 +122,33 @@ def test_a_kill_leaves_each_row_once(site):
     assert_no_hand_is_left(site)
 
 
+def test_another_worker_goes_on_when_the_one_with_half_of_them_is_killed(site):
+    if site.kind == "sqlite":
+        pytest.skip("there is one worker")
+    empty(site)
+    slots = "lanes: {normal: 2, large: 1}\n"
+    site.worker.stop()
+    site.configure(JOBS["pg"], slots)
+    first = site.start_worker("first")
+    second = site.start_worker("second")
+    request = site.submit_id("copy", ms=3)
+    wait_for(lambda: len(site.sql("SELECT DISTINCT worker FROM pawl.claim")) == 2
+             and site.sql("SELECT count(*) AS n FROM copied")[0]["n"] > 200, "both work")
+    second.kill()
+    second = site.start_worker("second")
+    wait_for(lambda: site.count("claim") + site.count("ready") == 0, "all ended")
+    site.wait_done(site.get(request)["attempts"][-1]["requestId"])
+    assert_each_once(site)
+    first.stop()
+    second.stop()
+    site.start_worker("worker")
+
+
 def test_a_stop_ends_all_and_the_next_request_goes_on(site):
     if site.kind == "sqlite":
         pytest.skip("rows come too fast to be stopped in the middle")
     empty(site)
-    request = site.submit_id("copy", ms=5)
+    request = site.submit_id("copy", ms=4)
     wait_for(lambda: site.sql("SELECT count(*) AS n FROM copied")[0]["n"] > 100, "begun")
     site.pawl("stop", str(request))
     assert site.wait_final(request)["outcome"] == "STOPPED"
