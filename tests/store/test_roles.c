@@ -171,6 +171,15 @@ static const enum stmt of_the_worker[] = {
     STMT_BUDGET_REQUEST_TAKE,
     STMT_BATCH_CLAIM_NONCE,
     STMT_BATCH_SKIP_NOTE,
+    STMT_PARTITION_FREE,
+    STMT_PARTITION_ADD,
+    STMT_PARTITION_AGAIN,
+    STMT_PARTITION_HOLD,
+    STMT_PARTITION_LET_GO,
+    STMT_PARTITION_CHECKPOINT,
+    STMT_PARTITION_PLACE,
+    STMT_HAND_ADD,
+    STMT_HAND_GET,
 };
 static const enum stmt of_the_owner[] = {STMT_STORE_IDENTITY_MAKE,
                                          STMT_STORE_MIGRATION_DONE};
