@@ -572,6 +572,7 @@ publish(struct run *run, struct end *end)
         .rows = end->made.rows,
         .sha256 = end->file.sha256,
     };
+    run_stage(run, "published");
 }
 
 static void

@@ -13,6 +13,7 @@
 
 struct clock;
 struct config;
+struct db;
 struct err;
 struct finish_order;
 struct result_store;
@@ -25,9 +26,15 @@ typedef int (*run_keep_fn)(void *arg, const struct finish_order *order,
                            struct err *err);
 
 /* Told when a run comes to the next part of its way; stage is a static word:
- * preparing, working, committing, committed, publishing, recording. On the run's
- * thread. */
-typedef void (*run_stage_fn)(void *arg, int64_t request_id, const char *stage);
+ * preparing, working, committing, copying (the chunk is committed in another database,
+ * the store does not know yet), committed, publishing, published, recording. step is
+ * the one that runs or ran last, NULL before the first. On the run's thread. */
+typedef void (*run_stage_fn)(void *arg, int64_t request_id, const char *step,
+                             const char *stage);
+
+/* Told of each connection that steps read from, just opened, before its first
+ * statement. On the run's thread. */
+typedef int (*run_opened_fn)(void *arg, struct db *db, struct err *err);
 
 /* What all runs of a process share; read-only, outlives them. */
 struct run_env {
@@ -43,6 +50,8 @@ struct run_env {
     void *keep_arg;
     run_stage_fn stage; /* NULL: nobody wants to know */
     void *stage_arg;
+    run_opened_fn opened; /* NULL: nothing is to be done with them */
+    void *opened_arg;
 };
 
 /* What somebody wants of a run. Only ever rises: a cancel beats a stop. */

@@ -36,6 +36,11 @@ open_one(struct run *run, const char *name, enum io_db_use use, struct db **ret_
         return err_set(err, ERR_INTERNAL, "the store is written only by checkpoints");
     if (db_open(&options, ret_db, err) < 0)
         return err_prefix(err, "database %s", name);
+    if (use == IO_DB_READ && run->env->opened &&
+        run->env->opened(run->env->opened_arg, *ret_db, err) < 0) {
+        db_close(*ret_db);
+        return err_prefix(err, "database %s", name);
+    }
     return 0;
 }
 

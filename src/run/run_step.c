@@ -22,7 +22,7 @@ run_stage(struct run *run, const char *stage)
     if (!run->env->stage || run->stage == stage)
         return;
     run->stage = stage;
-    run->env->stage(run->env->stage_arg, run->request_id, stage);
+    run->env->stage(run->env->stage_arg, run->request_id, run->step_name, stage);
 }
 
 static enum io_stop
@@ -176,6 +176,8 @@ step_checkpoint(void *arg, const struct step_checkpoint *cp, struct err *err)
     if (run->foreign) {
         r = run_foreign_commit(run, cp, &checkpoint.point, err);
         commit.rows_done = true;
+        if (r == BATCH_OK)
+            run_stage(run, "copying");
     }
     if (r == BATCH_OK)
         r = commit_chunk(run, &commit, err);

@@ -427,7 +427,7 @@ keep_outcome(void *arg, const struct finish_order *order, struct err *err)
 
 /* The way of a run, for who asks for that much (log.level: debug). */
 static void
-log_stage(void *arg, int64_t request_id, const char *stage)
+log_stage(void *arg, int64_t request_id, const char *step, const char *stage)
 {
     const struct worker *worker = arg;
 

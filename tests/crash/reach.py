@@ -16,8 +16,8 @@ Stages are those of a request's life:
 import collections
 import re
 
-OF_WORD = {"preparing": "S4", "working": "S5", "committing": "S6", "committed": "S7",
-           "publishing": "S8", "recording": "S9"}
+OF_WORD = {"preparing": "S4", "working": "S5", "committing": "S6", "copying": "S6",
+           "committed": "S7", "publishing": "S8", "published": "S8", "recording": "S9"}
 RUNNING = {"S4", "S5", "S6", "S7", "S8", "S9"}
 ALL = ("S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S12", "S13")
 LINE = re.compile(r"\b(request|stage)=(\S+)")
