@@ -74,6 +74,7 @@ int cli_exit_of(const json_t *request);
 
 int verb_role(struct cli *cli, struct err *err);
 int verb_run(struct cli *cli, struct err *err);
+int verb_torture(struct cli *cli, struct err *err);
 int verb_submit(struct cli *cli, struct err *err);
 int verb_show(struct cli *cli, struct err *err);
 int verb_why(struct cli *cli, struct err *err);

@@ -59,6 +59,19 @@ static const struct option_row rows[] = {
     [OPTION_ON_FAILURE] = {"on-failure", 0, "go-on|hold",
                            "what an item that fails does to the others", false},
     [OPTION_AGAIN] = {"again", 0, NULL, "also those that are COMPLETED already", false},
+    [OPTION_SCHEMA] = {"schema", 0, "FILE.sql",
+                       "SQL that makes and fills the tables of `main` in the scratch "
+                       "store",
+                       false},
+    [OPTION_DATABASE] = {"database", 0, "NAME=URL",
+                         "copy this one in place of the configured database; may be "
+                         "repeated",
+                         true},
+    [OPTION_ALLOW_CALLS] = {"allow-calls", 0, NULL,
+                            "let its steps call outside, again and again", false},
+    [OPTION_ROUNDS] = {"rounds", 0, "N",
+                       "kill it at no more than N places (1 to 100000, default 50)",
+                       false},
     [OPTION_REPAIR] = {"repair", 0, NULL, "carry out the repairs that are safe", false},
     [OPTION_PRINT_ROLES] =
         {"print-roles", 0, NULL,
@@ -125,6 +138,8 @@ take(struct parse *parse, enum option option, const char *text, struct err *err)
     options->value[option] = text ? text : "";
     if (option == OPTION_PARAM)
         options->params[options->param_count++] = text;
+    if (option == OPTION_DATABASE)
+        options->databases[options->database_count++] = text;
     return 0;
 }
 
@@ -168,6 +183,7 @@ options_parse(int argc, char **argv, struct arena *arena, struct options *ret_op
 {
     struct options options = {
         .params = arena_array(arena, const char *, (size_t)argc + 1),
+        .databases = arena_array(arena, const char *, (size_t)argc + 1),
         .words = arena_array(arena, const char *, (size_t)argc + 1),
     };
     struct parse parse = {.argc = argc, .argv = argv, .options = &options};

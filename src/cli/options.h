@@ -38,6 +38,10 @@ enum option {
     OPTION_PARALLEL,
     OPTION_ON_FAILURE,
     OPTION_AGAIN,
+    OPTION_SCHEMA,
+    OPTION_DATABASE,
+    OPTION_ALLOW_CALLS,
+    OPTION_ROUNDS,
     OPTION_REPAIR,
     OPTION_PRINT_ROLES,
     OPTION_MARKDOWN,
@@ -59,6 +63,8 @@ struct options {
     const char *value[OPTION_COUNT]; /* NULL = not given; a flag has "" */
     const char **params;             /* each -p, in order */
     size_t param_count;
+    const char **databases; /* each --database, in order */
+    size_t database_count;
     const char **words; /* what is no option; the verb is the first */
     size_t word_count;
 };

@@ -62,6 +62,13 @@ static const struct verb table[] = {
     {"lanes", "", 0, 0, "List the lanes: slots, what runs and waits, who paused", NEED_BACKEND, ASKING, verb_lanes, NULL},
     {"workers", "", 0, 0, "List the workers: what they serve, and whether they live", NEED_BACKEND, ASKING, verb_workers, NULL},
     {"check", "", 0, 0, "Check the configuration and print all that is wrong with it", NEED_NOTHING, BIT(CONFIG) | BIT(JSON) | BIT(CONNECT), verb_check, NULL},
+    {"torture", "JOB", 1, 1, "Kill a job again and again in a scratch store: is it restart-safe?", NEED_CONFIG,
+     BIT(CONFIG) | BIT(JSON) | BIT(QUIET) | BIT(PARAM) | BIT(PARAMS) | BIT(SCHEMA) | BIT(DATABASE) | BIT(ALLOW_CALLS) | BIT(ROUNDS), verb_torture,
+     "    pawl torture load-orders -p day=2026-11-01 --schema tables.sql\n\n"
+     "Runs it without a kill first, then kills a process of it at each place of its way,\n"
+     "goes on with another, and compares rows, result and counters. Works on copies; the\n"
+     "store and the databases of the configuration are only read. Exits 0 if the job is\n"
+     "restart-safe, 1 if not. docs/torture.md tells more."},
     {"doctor", "", 0, 0, "Look whether all around pawl is as it should be, and tell the remedies", NEED_CONFIG, BIT(CONFIG) | BIT(JSON), verb_doctor,
      "Versions, settings really in force, schema, clock, rights, disks, definitions, keys,\n"
      "workers and lanes: ok, warning or error each. Exits 1 if there is an error. Changes\n"
