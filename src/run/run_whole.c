@@ -2,7 +2,9 @@
  * Judging a run whose process is gone, or which could not tell its end: the same
  * question for the start of a seat, the sweep and the reaper. All of the work is done
  * when every planned step is COMPLETED and, where a step makes a file, that file lies
- * published and is as long as its last checkpoint says.
+ * published and is as long as its last checkpoint says. Which steps are planned says
+ * the configuration: an instance that is gone on with after a change of its job also
+ * has steps that the job had before.
  */
 #include "run/run_private.h"
 
@@ -22,6 +24,38 @@ struct whole {
     char name[256];
     struct request_result result;
 };
+
+static const json_t *
+definition_of(const struct config_job *job, const char *step_name)
+{
+    const json_t *def;
+    size_t i;
+
+    json_array_foreach(job->steps, i, def)
+    {
+        const char *name = json_string_value(json_object_get(def, "name"));
+
+        if (name && strcmp(name, step_name) == 0)
+            return def;
+    }
+    return NULL;
+}
+
+/* Forget the steps that the job does not have any more. False: it is another job by
+ * now, or not known here, and nobody can say. */
+static bool
+keep_planned(const struct config_job *job, struct execution *execution)
+{
+    size_t kept = 0;
+
+    if (!job || (int64_t)json_array_size(job->steps) != execution->planned)
+        return false;
+    for (size_t i = 0; i < execution->n_steps; i++)
+        if (definition_of(job, execution->steps[i].name))
+            execution->steps[kept++] = execution->steps[i];
+    execution->n_steps = kept;
+    return true;
+}
 
 static bool
 all_completed(const struct execution *execution)
@@ -48,32 +82,14 @@ file_step(const struct execution *execution)
     return NULL;
 }
 
-static const json_t *
-definition_of(const struct run_env *env, const char *job_name, const char *step_name)
-{
-    const struct config_job *job = config_job_find(env->config, job_name);
-    const json_t *def;
-    size_t i;
-
-    if (!job || !job->steps)
-        return NULL;
-    json_array_foreach(job->steps, i, def)
-    {
-        const char *name = json_string_value(json_object_get(def, "name"));
-
-        if (name && strcmp(name, step_name) == 0)
-            return def;
-    }
-    return NULL;
-}
-
-/* 1, or 0 when this configuration does not know such a step. */
+/* 1, or 0 when the step makes no file by this configuration. */
 static int
 find_type(const struct run_env *env, struct whole *whole, const char *step_name,
           struct err *err)
 {
     const struct execution *execution = &whole->execution;
-    const json_t *def = definition_of(env, execution->job, step_name);
+    const struct config_job *job = config_job_find(env->config, execution->job);
+    const json_t *def = definition_of(job, step_name);
     const json_t *write = json_object_get(def, "write");
     const struct writer_kind *kind = NULL;
     scoped(json_drop) json_t *params = NULL;
@@ -134,7 +150,10 @@ judge(const struct run_env *env, int64_t request_id, struct claim_token token,
     }
     if (r < 0)
         return r;
-    if (whole->execution.token != token.number || !all_completed(&whole->execution))
+    if (whole->execution.token != token.number ||
+        !keep_planned(config_job_find(env->config, whole->execution.job),
+                      &whole->execution) ||
+        !all_completed(&whole->execution))
         return 0;
     step = file_step(&whole->execution);
     return step ? find_result(env, request_id, step, whole, err) : 1;

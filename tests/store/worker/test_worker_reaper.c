@@ -97,6 +97,55 @@ test_A14_what_a_dead_worker_had_finished_is_completed(struct harness *h)
     assert_consistent(h);
 }
 
+/* The job was changed between the two runs: what only the old one had does not count. */
+static void
+test_A22_steps_that_the_job_has_no_more_do_not_make_a_run_whole(struct harness *h)
+{
+    scoped(arena_release) struct arena arena = {0};
+    scoped(desk_close) struct desk desk;
+    struct batch_start_order order = {
+        .job = "other", .identity = "{}", .params = "{}", .steps = 2};
+    struct batch_step_order old = {.name = "old", .ordinal = 1};
+    struct checkpoint done = {
+        .point = {.chunk = 1, .position = "{}", .writer_state = "{}"}, .last = true};
+    struct batch_step_started step = {0};
+    struct batch_started started = {0};
+    struct finish_order finish;
+    struct claim claim;
+    struct err err = {0};
+
+    desk_open(&desk, h);
+    desk_neighbour(&desk, "w2", "{}");
+    order.request_id = submit_one(h, "other");
+    claim = claim_one(h, "w2");
+    order.token = claim.token;
+    assert_int_equal(batch_start(h->store, &order, &arena, &started, &err), BATCH_OK);
+    old.execution_id = done.execution_id = started.execution_id;
+    old.request_id = done.request_id = order.request_id;
+    old.token = done.token = claim.token;
+    assert_int_equal(batch_step_start(h->store, &old, &arena, &step, &err), BATCH_OK);
+    done.step_id = step.step_id;
+    assert_int_equal(batch_checkpoint(h->store, &done, &err), BATCH_OK);
+    finish = finish_of(order.request_id, &claim, OUTCOME_ERROR);
+    assert_int_equal(batch_finish(h->store, started.execution_id, EXECUTION_FAILED,
+                                  NULL, &finish, &err),
+                     BATCH_OK);
+
+    order.go_on = BATCH_GO_ON_OF;
+    order.of = order.request_id;
+    order.steps = 1; /* "one", which is not begun */
+    order.request_id = submit_one(h, "other");
+    claim = claim_one(h, "w2");
+    order.token = claim.token;
+    assert_int_equal(batch_start(h->store, &order, &arena, &started, &err), BATCH_OK);
+    assert_true(started.resumed);
+    desk_pass(&desk, DEAD_AFTER + 1);
+    desk_beat(&desk, "w1");
+    worker_reap(&desk.worker);
+    assert_int_equal(outcome_of(h, order.request_id), OUTCOME_WORKER_LOST);
+    assert_consistent(h);
+}
+
 static void
 test_A14_a_beat_before_the_closing_keeps_a_worker(struct harness *h)
 {
@@ -293,6 +342,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         store_test(test_A14_B22_B23_only_the_dead_workers_requests_are_closed),
         store_test(test_A14_what_a_dead_worker_had_finished_is_completed),
+        store_test(test_A22_steps_that_the_job_has_no_more_do_not_make_a_run_whole),
         store_test(test_A14_a_beat_before_the_closing_keeps_a_worker),
         store_test(test_A14_after_an_outage_nobody_is_dead_for_one_whole_dead_after),
         store_test(test_A14_a_store_clock_set_forward_kills_nobody),
