@@ -98,6 +98,32 @@ look_round(struct db *db, struct start *start, struct err *err)
     return r;
 }
 
+/* What an earlier try of this same call made, whose answer was lost: 1, 0, < 0. Behind
+ * the lock of the job, where that try has ended. */
+static int
+find_mine(struct db *db, struct start *start, struct err *err)
+{
+    const struct batch_start_order *order = start->order;
+    struct batch_started *started = &start->started;
+    scoped(db_rows_end) struct db_rows rows = {0};
+    int r = db_ask(db, store_sql(db, STMT_BATCH_EXECUTION_MINE), &rows, err,
+                   p_i64(order->request_id), p_i64(order->token.number));
+
+    if (r == 0)
+        r = db_next(&rows, err);
+    if (r <= 0)
+        return r;
+    *started = (struct batch_started){
+        .execution_id = db_i64(&rows, 0),
+        .instance_id = db_i64(&rows, 1),
+        .instance_number = db_i64(&rows, 2),
+        .params = arena_strndup(start->arena, db_text(&rows, 3), db_text_len(&rows, 3)),
+        .resumed = !db_is_null(&rows, 4),
+        .previous_execution_id = db_is_null(&rows, 4) ? 0 : db_i64(&rows, 4),
+    };
+    return 1;
+}
+
 static int
 start_fn(struct db *db, void *arg, struct err *err)
 {
@@ -110,13 +136,18 @@ start_fn(struct db *db, void *arg, struct err *err)
         return r < 0 ? r : BATCH_LOST;
     r = batch_lock_job(db, order->job, err);
     if (r == 0)
-        r = look_round(db, start, err);
+        r = find_mine(db, start, err);
+    if (r != 0)
+        return r < 0 ? r : BATCH_OK;
+    r = look_round(db, start, err);
     if (r > 0) { /* what nobody carries any more is in nobody's way */
         r = batch_clean_in(db, order->job, err);
         r = r > 0 ? look_round(db, start, err) : r < 0 ? r : BATCH_ALIVE;
     }
     if (r != 0)
         return r < 0 ? r : BATCH_ALIVE;
+    if (start->started.done_request_id)
+        return BATCH_DONE;
     if (!start->started.resumed)
         r = add_instance(db, start, err);
     if (r == 0)
@@ -222,6 +253,21 @@ add_step(struct db *db, struct step_start *start, struct err *err)
                  : batch_move_step(db, started->step_id, EXECUTION_STARTED, NULL, err);
 }
 
+/* What an earlier try of this same call made: 1, 0, < 0. Its row refers to the
+ * execution's, so whoever gets that to himself looks when that try has ended. */
+static int
+find_my_step(struct db *db, struct step_start *start, struct err *err)
+{
+    const struct batch_step_order *order = start->order;
+    const struct db_value params[] = {p_i64(order->execution_id), p_text(order->name)};
+    int r = db_run(db, store_sql(db, STMT_BATCH_STATE_LOCK), err,
+                   p_i64(order->execution_id));
+
+    return r < 0 ? r
+                 : db_query_i64(db, store_sql(db, STMT_BATCH_STEP_MINE), params,
+                                array_len(params), &start->started.step_id, err);
+}
+
 static int
 step_start_fn(struct db *db, void *arg, struct err *err)
 {
@@ -233,7 +279,10 @@ step_start_fn(struct db *db, void *arg, struct err *err)
     if (r <= 0)
         return r < 0 ? r : BATCH_LOST;
     r = look_before(db, start, err);
-    if (r == 0 && !start->started.completed)
+    if (r < 0 || start->started.completed)
+        return r < 0 ? r : BATCH_OK;
+    r = find_my_step(db, start, err);
+    if (r == 0)
         r = add_step(db, start, err);
     return r < 0 ? r : BATCH_OK;
 }

@@ -35,6 +35,7 @@ enum batch_result {
     BATCH_OK = 0,
     BATCH_LOST = 1,  /* the claim is gone */
     BATCH_ALIVE = 2, /* batch_start: another execution is still alive */
+    BATCH_DONE = 3,  /* batch_start: what was to be gone on with is COMPLETED */
 };
 
 /* Whether a new execution goes on with an instance that is there already. */
@@ -42,7 +43,9 @@ enum batch_go_on {
     BATCH_ANEW,  /* never: restart false, or something was confirmed for this request */
     BATCH_GO_ON, /* with the job's last one, if all that is given equals its parameters
                   */
-    BATCH_GO_ON_OF /* with the one that a try of the same chain as `of` carried out */
+    /* With the one that a try of the same chain as `of` carried out; BATCH_DONE if that
+     * is COMPLETED: whoever wants that work wants it once. */
+    BATCH_GO_ON_OF
 };
 
 struct batch_start_order {
@@ -64,6 +67,7 @@ struct batch_started {
     int64_t instance_number;
     int64_t execution_id;
     int64_t alive_execution_id;    /* with BATCH_ALIVE: who is in the way */
+    int64_t done_request_id;       /* with BATCH_DONE: who has done it */
     bool resumed;                  /* an instance that was there is gone on with */
     int64_t previous_execution_id; /* if resumed: the one before in it */
     const char *params; /* effective: those of the instance's first run; in the arena */
@@ -72,7 +76,8 @@ struct batch_started {
 /*
  * An execution, STARTED: of an instance that is STOPPED or FAILED, not cancelled and
  * holds nothing confirmed, where the order says so; else of a new instance. All is
- * decided in the one transaction that makes it.
+ * decided in the one transaction that makes it. Made again for the same claim (the
+ * answer to the first commit was lost) it gives the execution that stands there.
  */
 int batch_start(struct store *store, const struct batch_start_order *order,
                 struct arena *arena, struct batch_started *ret_started,
@@ -113,6 +118,7 @@ struct batch_step_started {
     struct step_point point; /* texts in the arena; all zero: from the start */
 };
 
+/* Made again for the same execution it gives the row that stands there. */
 int batch_step_start(struct store *store, const struct batch_step_order *order,
                      struct arena *arena, struct batch_step_started *ret_started,
                      struct err *err) must_check;

@@ -122,6 +122,8 @@ batch_go_on(struct db *db, const struct batch_start_order *order, struct arena *
     if (r < 0 || !instance_id)
         return r;
     r = read_stand(db, instance_id, arena, &stand, err);
+    if (r > 0 && order->go_on == BATCH_GO_ON_OF && stand.state == EXECUTION_COMPLETED)
+        started->done_request_id = stand.request_id;
     if (r <= 0 || !is_open(&stand) || (order->one_alive && !stand.last))
         return r < 0 ? r : 0;
     if (order->go_on == BATCH_GO_ON) {

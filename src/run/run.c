@@ -1,7 +1,7 @@
 /*
- * The flow of one request. Read run_carry_out first: prepare → steps → publish →
- * record. Whatever happens on the way becomes one `struct end`, which is decided
- * before anything is recorded.
+ * The flow of one request. Read run_carry_out first: prepare (run_prepare.c) → steps →
+ * publish → record. Whatever happens on the way becomes one `struct end`, which is
+ * decided before anything is recorded.
  */
 #include "run/run_private.h"
 
@@ -12,11 +12,8 @@
 #include "base/plant.h"
 #include "config/config.h"
 #include "io/formats.h"
-#include "queue/claim.h"
 #include "queue/finish.h"
 #include "queue/job.h"
-#include "queue/params.h"
-#include "run/parts.h"
 #include "run/result_store.h"
 #include "store/store.h"
 #include "store/wake.h"
@@ -25,8 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define CANONICAL_MAX (1 << 20)
 
 /* How it ended, before it is recorded. */
 struct end {
@@ -162,206 +157,6 @@ end_with_step(struct run *run, struct end *end, int step_outcome)
         end_with_failure(run, end, &none);
 }
 
-/* --- prepare --- */
-
-static int
-canonical_text(struct run *run, const json_t *json, const char **ret, struct err *err)
-{
-    scoped(buf_release) struct buf canonical = {0};
-    int r;
-
-    buf_init(&canonical, CANONICAL_MAX);
-    r = json_canonical(json, &canonical, err);
-    if (r == 0)
-        *ret = arena_strndup(&run->arena, buf_str(&canonical), canonical.len);
-    return r;
-}
-
-/* Parameters as the definition wants them now, what it says by default filled in. */
-static int
-fit_params(const struct queue_job *job, const json_t *params, json_t **ret_effective,
-           struct err *err)
-{
-    struct params_errors errors = {0};
-    char text[400];
-    int r = params_check(job, params, ret_effective, &errors);
-
-    if (r == PARAMS_INVALID) {
-        params_errors_text(&errors, text, sizeof(text));
-        return err_set(err, ERR_INVALID,
-                       "the parameters do not fit the job as it is defined now: %s",
-                       text);
-    }
-    return r;
-}
-
-/* Those of effective that the request gave itself, as canonical text. */
-static int
-given_text(struct run *run, const json_t *given, const json_t *effective,
-           const char **ret, struct err *err)
-{
-    scoped(json_drop) json_t *own = json_object();
-    const char *name;
-    json_t *value;
-
-    json_object_foreach((json_t *)(uintptr_t)given, name, value)
-    {
-        json_t *normal = json_object_get(effective, name);
-
-        if (normal)
-            json_object_set(own, name, normal);
-    }
-    return canonical_text(run, own, ret, err);
-}
-
-/* Which work the request wants: docs/restart.md has the rules. */
-static void
-say_go_on(struct run *run, const struct request *request,
-          struct batch_start_order *order)
-{
-    if (request->restart == 0 || order->confirmed)
-        return;
-    if (request->restart_of || request->retry_of) {
-        order->go_on = BATCH_GO_ON_OF;
-        order->of = request->restart_of ? request->restart_of : request->retry_of;
-    } else if (run->job->duplicates == CONFIG_DUPLICATES_REFUSE) {
-        order->go_on = BATCH_GO_ON;
-    }
-}
-
-/* What the request asks for: parameters, and which work to go on with. */
-static int
-read_request(struct run *run, const struct request *request,
-             struct batch_start_order *order, struct err *err)
-{
-    scoped(json_drop) json_t *given = NULL;
-    int r = queue_job_parse(run->job->definition, &run->rules, err);
-
-    if (r == 0)
-        r = json_parse(request->given, strlen(request->given), JSON_DEPTH_MAX, &given,
-                       err);
-    if (r == 0)
-        r = fit_params(run->rules, given, &run->params, err);
-    if (r == 0)
-        r = canonical_text(run, run->params, &order->params, err);
-    if (r == 0)
-        r = given_text(run, given, run->params, &order->given, err);
-    if (r < 0)
-        return r;
-    order->identity = order->params;
-    order->confirmed = params_has_confirm(run->rules, given);
-    run->confirmed = order->confirmed;
-    say_go_on(run, request, order);
-    return 0;
-}
-
-/* Going on means: with the parameters of the first run. */
-static int
-take_params(struct run *run, const char *text, struct err *err)
-{
-    scoped(json_drop) json_t *first = NULL;
-    json_t *effective = NULL;
-    int r = json_parse(text, strlen(text), JSON_DEPTH_MAX, &first, err);
-
-    if (r == 0)
-        r = fit_params(run->rules, first, &effective, err);
-    if (r < 0)
-        return err_prefix(err, "going on with the run that stopped (ask with restart "
-                               "false to begin anew)");
-    json_decref(run->params);
-    run->params = effective;
-    return 0;
-}
-
-static int
-start_execution(struct run *run, const struct request *request, struct err *err)
-{
-    struct batch_start_order order = {
-        .job = run->job_name,
-        .one_alive = run->job->duplicates == CONFIG_DUPLICATES_REFUSE,
-        .request_id = run->request_id,
-        .token = run->token,
-        .steps = (int64_t)json_array_size(run->job->steps),
-    };
-    struct batch_started started = {0};
-    int r = read_request(run, request, &order, err);
-
-    if (r == 0)
-        r = batch_start(run->env->store, &order, &run->arena, &started, err);
-    if (r == BATCH_LOST)
-        run_ask(run, RUN_LOST);
-    if (r == BATCH_ALIVE)
-        return err_set(err, ERR_JOB_ALREADY_RUNNING,
-                       "execution %" PRId64 " of this job is still alive; wait for its "
-                       "end and ask again",
-                       started.alive_execution_id);
-    if (r != BATCH_OK)
-        return r < 0 ? r : 0;
-    atomic_store(&run->execution_id, started.execution_id);
-    run->instance_id = started.instance_id;
-    if (run_wish(run) == RUN_STOP) /* asked before there was an execution */
-        run_stopping_record(run);
-    if (started.resumed)
-        return take_params(run, started.params, err);
-    if (order.one_alive) {
-        struct err ignored = {0}; /* the house is kept each hour */
-
-        (void)!parts_drop_before(run->env->store, run->env->results, run->job_name,
-                                 run->instance_id, &ignored);
-    }
-    return 0;
-}
-
-static int
-prepare_hand(struct run *run, struct err *err)
-{
-    int r = run_hand_prepare(run, err);
-
-    run->parent_gone = r == 0;
-    return r < 0 ? r : 0;
-}
-
-/* 0, or < 0 with the outcome that this failure means in ret_outcome. */
-static int
-prepare(struct run *run, enum request_outcome *ret_outcome, struct err *err)
-{
-    struct request request = {.estimate = -1, .max_calls = -1};
-    size_t count = 0;
-    int r;
-
-    *ret_outcome = OUTCOME_ERROR;
-    run->job = config_job_find(run->env->config, run->job_name);
-    if (!run->job || !run->job->steps) {
-        *ret_outcome = OUTCOME_REFUSED;
-        return err_set(err, ERR_JOB_NOT_FOUND,
-                       "job %s is not in this worker's configuration any more; put it "
-                       "back into pawl.yaml and ask again",
-                       run->job_name);
-    }
-    run->temp_folder =
-        arena_printf(&run->arena, "%s/%" PRId64 "-%" PRId64, run->env->temp_folder,
-                     run->request_id, run->token.number);
-    r = fs_mkdir_private(run->temp_folder, err);
-    if (r == 0)
-        r = queue_load(run->env->store, run->request_id, run->request_id, &run->arena,
-                       &request, &count, err);
-    if (r == 0 && count != 1)
-        r = err_set(err, ERR_NOT_FOUND, "request %" PRId64 " has no row",
-                    run->request_id);
-    run->estimate = request.estimate;
-    run->max_calls = request.max_calls;
-    if (r == 0 && request.source == SOURCE_PARTITION)
-        return prepare_hand(run, err);
-    if (r == 0)
-        r = start_execution(run, &request, err);
-    /* A neighbour of the runs' folders: those go when the worker starts. */
-    run->files_folder = arena_printf(&run->arena, "%s-kept/%" PRId64,
-                                     run->env->temp_folder, run->instance_id);
-    if (r == -ERR_JOB_ALREADY_RUNNING)
-        *ret_outcome = OUTCOME_REFUSED;
-    return r;
-}
-
 /* --- steps --- */
 
 static int
@@ -377,6 +172,19 @@ end_step(struct run *run, int outcome, const struct err *failure, struct err *er
         state = EXECUTION_STOPPED;
     return batch_step_end(run->env->store, run->request_id, run->token, run->step_id,
                           state, message[0] ? message : NULL, err);
+}
+
+static int
+ask_to_begin(struct run *run, const struct batch_step_order *order,
+             struct batch_step_started *ret_started, struct err *err)
+{
+    struct run_patience patience = run_patience(run);
+    int r;
+
+    do
+        r = batch_step_start(run->env->store, order, &run->arena, ret_started, err);
+    while (run_wait_after(run, &patience, r, err));
+    return r;
 }
 
 /* Begin the step, or learn that an earlier execution has done it: *ret_done. A file
@@ -398,14 +206,14 @@ begin_step(struct run *run, int ordinal, const json_t *def,
     };
     int r;
 
-    r = batch_step_start(run->env->store, &order, &run->arena, ret_started, err);
+    r = ask_to_begin(run, &order, ret_started, err);
     if (r != BATCH_OK || !ret_started->completed)
         return r;
     r = run_made_before(run, def, ret_started, ret_made, err);
     if (r != RUN_MADE_GONE)
         return r;
     order.again = true;
-    return batch_step_start(run->env->store, &order, &run->arena, ret_started, err);
+    return ask_to_begin(run, &order, ret_started, err);
 }
 
 /* The parts of this run and of the one that it goes on from. */
@@ -663,7 +471,7 @@ run_carry_out(struct run *run, struct run_report *ret_report)
     struct err err = {0};
 
     run_stage(run, "preparing");
-    if (prepare(run, &refused, &err) < 0) {
+    if (run_prepare(run, &refused, &err) < 0) {
         end_with_failure(run, &end, &err);
         if (end.outcome == OUTCOME_ERROR)
             end.outcome = refused;

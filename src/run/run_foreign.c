@@ -42,10 +42,15 @@ bring_up(struct run *run, const struct step_point *point, struct err *err)
         .share = run->share,
         .partition = run->partition,
     };
+    struct run_patience patience = run_patience(run);
+    int r = BATCH_OK;
 
     if (point->chunk == run->chunk)
         return BATCH_OK;
-    return batch_checkpoint_place(run->env->store, &checkpoint, err);
+    do
+        r = batch_checkpoint_place(run->env->store, &checkpoint, err);
+    while (run_wait_after(run, &patience, r, err));
+    return r;
 }
 
 static int

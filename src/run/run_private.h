@@ -1,11 +1,12 @@
 /*
- * Inside of struct run, for the files of this room only: run.c (the flow),
- * run_step.c (what a step calls upward), run_databases.c, run_record.c.
+ * Inside of struct run, for the files of this room only: run.c (the flow), run_step.c
+ * (what a step calls upward), and their neighbours.
  */
 #ifndef RUN_RUN_PRIVATE_H
 #define RUN_RUN_PRIVATE_H
 
 #include "base/arena.h"
+#include "base/retry.h"
 #include "batch/execution.h"
 #include "io/io_ctx.h"
 #include "queue/hand.h"
@@ -101,6 +102,10 @@ run_wish(const struct run *run)
 /* Fill io and ctx with the callbacks of this run. */
 void run_step_prepare(struct run *run, struct io_ctx *io, struct step_ctx *ctx);
 
+/* 0, or < 0 with the outcome that this failure means. */
+int run_prepare(struct run *run, enum request_outcome *ret_outcome,
+                struct err *err) must_check;
+
 /*
  * What a step that an earlier execution completed has made: its finished part waits to
  * be published. RUN_MADE: ret_made says it, empty if it makes no file. RUN_MADE_GONE:
@@ -147,6 +152,28 @@ void run_calls_prepare(struct run *run, struct io_ctx *io);
 void run_calls_release(struct run *run);
 
 void run_pause_ms(int64_t ms);
+
+/*
+ * A call to the store that may be made again: how long we have patience with it. It
+ * must find out by itself what an earlier try of it has done, whose answer was lost.
+ *
+ *     struct run_patience patience = run_patience(run);
+ *
+ *     do
+ *         r = batch_…(…, err);
+ *     while (run_wait_after(run, &patience, r, err));
+ */
+struct run_patience {
+    int64_t until_us; /* monotonic */
+    struct backoff backoff;
+};
+
+struct run_patience run_patience(const struct run *run);
+/* True after a pause, with err cleared: again. False: the patience has an end. */
+bool run_wait(struct run *run, struct run_patience *patience, struct err *err);
+/* The same if r says that the store did not answer; else false. */
+bool run_wait_after(struct run *run, struct run_patience *patience, int r,
+                    struct err *err);
 
 /* Tell where we are, unless we were there already. */
 void run_stage(struct run *run, const char *stage);

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/plant.h"
-#include "base/retry.h"
 #include "queue/job.h"
 #include "queue/progress.h"
 #include "store/store.h"
@@ -73,10 +72,6 @@ step_database(struct io_ctx *io, const char *name, enum io_db_use use,
     return run_database(io->owner, name, use, ret_db, err);
 }
 
-/* How long a chunk waits for a store that does not answer. It holds nobody up: without
- * the store nothing else could be claimed. */
-#define CHUNK_WAIT_US (10 * US_PER_MINUTE)
-
 struct commit {
     const struct step_checkpoint *cp;
     const struct checkpoint *checkpoint;
@@ -112,34 +107,30 @@ commit_once(struct run *run, struct commit *commit, struct err *err)
     return batch_checkpoint(run->env->store, commit->checkpoint, err);
 }
 
-static bool
-may_wait(struct run *run, int64_t until_us)
-{
-    return run_wish(run) < RUN_TIMEOUT && !atomic_load(&run->cut) &&
-           clock_mono_us(run->env->clock) < until_us;
-}
-
 /*
- * Work that is done is not thrown away because the store was away for a while. After a
- * failure one look tells whether the chunk was committed nonetheless; where the look
- * fails too, a second commit is refused by the order of chunks.
+ * After a failure one look tells whether the chunk was committed nonetheless. Where the
+ * look fails too, a second commit is refused by the order of chunks, and looked at
+ * again.
  */
 static int
 commit_chunk(struct run *run, struct commit *commit, struct err *err)
 {
-    int64_t until_us = clock_mono_us(run->env->clock) + CHUNK_WAIT_US;
-    struct backoff backoff = {.base_ms = 50, .max_ms = 2000, .jitter = 0.5};
+    struct run_patience patience = run_patience(run);
     int r = commit_once(run, commit, err);
 
-    while (r < 0 && (run_record_later(r) || backoff.attempts > 0)) {
+    while (r < 0 && (run_record_later(r) || patience.backoff.attempts > 0)) {
         struct err ignored = {0};
+        int there =
+            batch_checkpoint_there(run->env->store, commit->checkpoint, &ignored);
 
-        if (batch_checkpoint_there(run->env->store, commit->checkpoint, &ignored) == 1)
+        if (there == 1) {
+            err_clear(err);
             return BATCH_OK;
-        if (!run_record_later(r) || !may_wait(run, until_us))
+        }
+        if (!run_record_later(r) && !(there < 0 && run_record_later(there)))
             return r;
-        run_pause_ms(backoff_next_ms(&backoff));
-        err_clear(err);
+        if (!run_wait(run, &patience, err))
+            return r;
         r = commit_once(run, commit, err);
     }
     return r;

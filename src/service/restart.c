@@ -52,13 +52,35 @@ still_open(int64_t request_id, const char *status, struct err *err)
     return -(int)err->code;
 }
 
-/* Is there something to go on with? */
+/* Whose work it is: a restart that ended before it began names that of the request
+ * that it was to go on with. */
+static int
+find_work(const struct service *service, const struct request *request,
+          struct arena *arena, int64_t *ret_id, struct batch_stand *ret_stand,
+          struct err *err)
+{
+    struct request at = *request;
+    int r;
+
+    for (;;) {
+        r = batch_stand_of_request(service->store, at.id, ret_stand, err);
+        if (r < 0 || ret_stand->instance_id || !at.restart_of)
+            break;
+        r = queue_get(service->store, at.restart_of, arena, &at, err);
+        if (r < 0)
+            break;
+    }
+    *ret_id = at.id;
+    return r;
+}
+
+/* Is there something to go on with? *ret_work: the request to name. */
 static int
 check_work(const struct service *service, const struct request *request,
-           struct err *err)
+           struct arena *arena, int64_t *ret_work, struct err *err)
 {
     struct batch_stand stand = {0};
-    int r = batch_stand_of_request(service->store, request->id, &stand, err);
+    int r = find_work(service, request, arena, ret_work, &stand, err);
 
     if (r < 0 || !stand.instance_id)
         return r;
@@ -85,7 +107,7 @@ invalid(const struct params_errors *errors, struct err *err)
 
 static int
 make_order(const struct service *service, const struct caller *caller,
-           const struct queue_job *job, const struct request *request,
+           const struct queue_job *job, const struct request *request, int64_t work,
            struct arena *arena, struct submit_order *ret_order, struct err *err)
 {
     scoped(json_drop) json_t *given = NULL;
@@ -111,13 +133,13 @@ make_order(const struct service *service, const struct caller *caller,
     if (r != INTAKE_OK)
         return r < 0 ? r : invalid(&errors, err);
     ret_order->next = request->next;
-    ret_order->restart_of = request->id;
+    ret_order->restart_of = work;
     return 0;
 }
 
 static int
 submit_again(const struct service *service, const struct caller *caller,
-             const struct request *request, struct arena *arena,
+             const struct request *request, int64_t work, struct arena *arena,
              struct submit_answer *ret_got, struct err *err)
 {
     scoped(catalog_putp) struct catalog_state *jobs = catalog_get(service->catalog);
@@ -130,7 +152,7 @@ submit_again(const struct service *service, const struct caller *caller,
     if (!job)
         return err_set(err, ERR_JOB_NOT_FOUND, "there is no job %.100s any more",
                        request->job);
-    r = make_order(service, caller, job, request, arena, &order, err);
+    r = make_order(service, caller, job, request, work, arena, &order, err);
     if (r == 0)
         r = service_enter(service, &order, 1, &act, ret_got, NULL, err);
     return r;
@@ -157,6 +179,7 @@ service_restart(const struct service *service, const struct caller *caller,
     scoped(arena_release) struct arena arena = {0};
     struct submit_answer got = {0};
     struct request request = {0};
+    int64_t work = 0;
     int r = live_try(service, request_id, &arena, &request, err);
 
     if (r < 0)
@@ -168,14 +191,14 @@ service_restart(const struct service *service, const struct caller *caller,
     } else if (!request_status_final(request.status)) {
         r = still_open(request.id, request_status_name(request.status), err);
     } else {
-        r = check_work(service, &request, err);
+        r = check_work(service, &request, &arena, &work, err);
         if (r == 0 && request.outcome == OUTCOME_COMPLETED) /* a task's, too */
             r = err_set(err, ERR_ALREADY_FINAL,
                         "request %" PRId64
                         " is COMPLETED; submit the job to do it anew",
                         request.id);
         if (r == 0)
-            r = submit_again(service, caller, &request, &arena, &got, err);
+            r = submit_again(service, caller, &request, work, &arena, &got, err);
     }
     if (r < 0)
         return r;

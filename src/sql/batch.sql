@@ -76,6 +76,14 @@ INSERT INTO pawl.execution (instance_id, job, request_id, token, state, params, 
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, pawl_now(), pawl_now())
 RETURNING id;
 
+-- name: batch_execution_mine (request_id bigint, token bigint) -> (id bigint,
+-- instance_id bigint, number bigint, params text, resumed_from bigint)
+-- What this claim has begun.
+SELECT e.id, e.instance_id, i.number, e.params, e.resumed_from
+FROM pawl.execution e JOIN pawl.instance i ON i.id = e.instance_id
+WHERE e.request_id = $1 AND e.token = $2
+    AND e.state IN ('STARTING', 'STARTED', 'STOPPING') ORDER BY e.id DESC LIMIT 1;
+
 -- name: batch_execution_move (to_state text, ended bigint, message text, id bigint,
 -- from_state text)
 -- ended: 1 = the work has really ended.
@@ -101,18 +109,28 @@ RETURNING id;
 -- read_count bigint, write_count bigint, filter_count bigint, skip_count bigint,
 -- commits bigint, rollbacks bigint, chunk bigint, position text, writer_state text)
 -- Where the step stood at the end of the last execution of this instance that began it.
--- token: of the execution that committed that chunk; those after it only took it over.
+-- token: of the execution that committed that chunk; those after it only took it over. A
+-- step that was COMPLETED and is done again counts its chunks from 1 again: what stood
+-- before that is not looked at.
 SELECT s.state,
     (SELECT e2.token FROM pawl.execution e2
      JOIN pawl.step_execution s2 ON s2.execution_id = e2.id
      WHERE e2.instance_id = e.instance_id AND e2.id <= e.id AND s2.name = s.name
-         AND s2.chunk = s.chunk ORDER BY e2.id LIMIT 1) AS token,
+         AND s2.chunk = s.chunk
+         AND NOT EXISTS (SELECT 1 FROM pawl.execution e3
+             JOIN pawl.step_execution s3 ON s3.execution_id = e3.id
+             WHERE e3.instance_id = e.instance_id AND e3.id >= e2.id AND e3.id < e.id
+                 AND s3.name = s.name AND s3.state = 'COMPLETED')
+     ORDER BY e2.id LIMIT 1) AS token,
     s.read_count, s.write_count, s.filter_count, s.skip_count, s.commits, s.rollbacks,
     s.chunk, s.position, s.writer_state
 FROM pawl.execution mine
 JOIN pawl.execution e ON e.instance_id = mine.instance_id AND e.id < mine.id
 JOIN pawl.step_execution s ON s.execution_id = e.id
 WHERE mine.id = $1 AND s.name = $2 ORDER BY e.id DESC LIMIT 1;
+
+-- name: batch_step_mine (execution_id bigint, name text) -> (id bigint)
+SELECT id FROM pawl.step_execution WHERE execution_id = $1 AND name = $2;
 
 -- name: batch_step_move (to_state text, ended bigint, message text, id bigint,
 -- from_state text)

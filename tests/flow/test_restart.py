@@ -217,6 +217,20 @@ def test_A32_where_several_run_only_a_named_request_is_gone_on_with(site):
     assert site.pawl("restart", str(first["requestId"]), code=3)
 
 
+def test_A32_a_restart_that_never_began_is_restarted_with_the_work_that_it_named(site):
+    first = stopped(site, "free", tag="never-began")
+    site.pawl("pause", "job", "free")
+    never = site.call("POST", f"/api/v1/requests/{first['requestId']}/restart")
+    assert site.cancel(never.json["requestId"]).status in (200, 202)
+    assert site.wait_final(never.json["requestId"])["outcome"] == "CANCELLED"
+    answer = site.call("POST", f"/api/v1/requests/{never.json['requestId']}/restart")
+    site.pawl("resume", "job", "free")
+    again = site.wait_done(answer.json["requestId"])
+    assert again["restartOf"] == first["requestId"]
+    assert execution(site, again)["resumedFrom"] == first["executionId"]
+    assert numbers(site, "never-began") == list(range(1, 41))
+
+
 def test_a_cancelled_run_is_not_gone_on_with(site):
     with closed_gate(site):
         request_id = under_way(site, "collect", "cancelled")

@@ -251,6 +251,36 @@ test_A32_a_named_request_is_gone_on_with_and_only_that(struct harness *h)
     assert_int_equal(other.started.alive_execution_id, next.started.execution_id);
 }
 
+/* Two restarts of one request, the second claimed when the first was done. */
+static void
+test_A32_work_that_was_completed_meanwhile_is_not_done_again(struct harness *h)
+{
+    static const bool refuse[] = {false, true};
+    scoped(arena_release) struct arena arena = {0};
+
+    for (size_t i = 0; i < array_len(refuse); i++) {
+        struct wish wish = {.params = "{}", .go_on = BATCH_ANEW, .refuse = refuse[i]};
+        struct carried first = begin(h, &arena, &wish);
+        struct carried next;
+        struct carried late;
+
+        end(h, &first, OUTCOME_ERROR);
+        wish.go_on = BATCH_GO_ON_OF;
+        wish.of = first.request_id;
+        next = begin(h, &arena, &wish);
+        assert_true(next.started.resumed);
+        end(h, &next, OUTCOME_COMPLETED);
+        late = begin(h, &arena, &wish);
+        assert_int_equal(late.r, BATCH_DONE);
+        assert_int_equal(late.started.done_request_id, next.request_id);
+        assert_int_equal(harness_i64(h,
+                                     "SELECT count(*) FROM pawl.execution "
+                                     "WHERE request_id = %lld",
+                                     (long long)late.request_id),
+                         0);
+    }
+}
+
 /* With one execution at a time the next instance supersedes the one before. */
 static void
 test_a_superseded_instance_is_not_gone_on_with(struct harness *h)
@@ -328,6 +358,76 @@ test_A22_completed_steps_are_skipped_and_the_broken_one_goes_on(struct harness *
     assert_int_equal(execution.steps[1].point.counts.read, 30);
 }
 
+/* The answer to a commit was lost, and the call is made again. */
+static void
+test_A34_what_was_begun_is_found_when_it_is_begun_again(struct harness *h)
+{
+    scoped(arena_release) struct arena arena = {0};
+    const struct wish wish = {
+        .params = "{\"a\":1}", .go_on = BATCH_GO_ON, .refuse = true};
+    struct carried first = begin(h, &arena, &wish);
+    struct batch_step_started step = begin_step(h, &arena, &first, "one", 1, false);
+    struct carried next;
+
+    commit(h, &first, step.step_id, 1, false);
+    end(h, &first, OUTCOME_STOPPED);
+    next = begin(h, &arena, &wish);
+    for (int i = 0; i < 2; i++) {
+        struct batch_start_order order = {
+            .job = "task",
+            .one_alive = true,
+            .request_id = next.request_id,
+            .token = next.claim.token,
+            .identity = "{\"a\":1}",
+            .params = "{\"a\":1}",
+            .go_on = BATCH_GO_ON,
+        };
+        struct batch_started again;
+        struct batch_step_started step_again;
+        struct err err = {0};
+
+        assert_int_equal(batch_start(h->store, &order, &arena, &again, &err), BATCH_OK);
+        assert_int_equal(again.execution_id, next.started.execution_id);
+        assert_int_equal(again.instance_id, next.started.instance_id);
+        assert_int_equal(again.instance_number, next.started.instance_number);
+        assert_true(again.resumed);
+        assert_int_equal(again.previous_execution_id, first.started.execution_id);
+        assert_string_equal(again.params, "{\"a\":1}");
+
+        step = begin_step(h, &arena, &next, "one", 1, false);
+        step_again = begin_step(h, &arena, &next, "one", 1, false);
+        assert_int_equal(step_again.step_id, step.step_id);
+        assert_true(step_again.resumed);
+        assert_int_equal(step_again.point.chunk, 1);
+        assert_int_equal(step_again.previous_token, first.claim.token.number);
+    }
+    assert_int_equal(harness_i64(h, "SELECT count(*) FROM pawl.execution"), 2);
+    assert_int_equal(harness_i64(h, "SELECT count(*) FROM pawl.step_execution"), 2);
+}
+
+/* Its file was gone, so it was done again, and counted its chunks from 1 again. */
+static void
+test_A22_a_step_done_again_is_gone_on_from_its_own_chunks(struct harness *h)
+{
+    scoped(arena_release) struct arena arena = {0};
+    const struct wish wish = {.params = "{}", .go_on = BATCH_GO_ON, .refuse = true};
+    struct carried first = begin(h, &arena, &wish);
+    struct batch_step_started step = begin_step(h, &arena, &first, "one", 1, false);
+    struct carried second;
+    struct carried third;
+
+    commit(h, &first, step.step_id, 1, true);
+    end(h, &first, OUTCOME_ERROR);
+    second = begin(h, &arena, &wish);
+    step = begin_step(h, &arena, &second, "one", 1, true);
+    commit(h, &second, step.step_id, 1, true);
+    end(h, &second, OUTCOME_ERROR);
+    third = begin(h, &arena, &wish);
+    step = begin_step(h, &arena, &third, "one", 1, false);
+    assert_true(step.completed);
+    assert_int_equal(step.previous_token, second.claim.token.number);
+}
+
 static void
 test_A37_a_step_that_must_run_again_begins_at_the_start(struct harness *h)
 {
@@ -373,6 +473,9 @@ main(void)
         store_test(test_a_cancelled_execution_is_not_gone_on_with),
         store_test(test_A33_what_holds_a_confirmation_is_never_gone_on_with),
         store_test(test_A32_a_named_request_is_gone_on_with_and_only_that),
+        store_test(test_A32_work_that_was_completed_meanwhile_is_not_done_again),
+        store_test(test_A34_what_was_begun_is_found_when_it_is_begun_again),
+        store_test(test_A22_a_step_done_again_is_gone_on_from_its_own_chunks),
         store_test(test_a_superseded_instance_is_not_gone_on_with),
         store_test(test_A22_completed_steps_are_skipped_and_the_broken_one_goes_on),
         store_test(test_A37_a_step_that_must_run_again_begins_at_the_start),

@@ -97,7 +97,8 @@ test_A14_what_a_dead_worker_had_finished_is_completed(struct harness *h)
     assert_consistent(h);
 }
 
-/* The job was changed between the two runs: what only the old one had does not count. */
+/* The job was changed between the two runs: what only the old one had does not count.
+ */
 static void
 test_A22_steps_that_the_job_has_no_more_do_not_make_a_run_whole(struct harness *h)
 {
