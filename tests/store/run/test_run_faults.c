@@ -20,7 +20,7 @@
 
 #define ROWS       15
 #define CALLS_MAX  1000
-#define QUICK_STEP 7
+#define QUICK_STEP 11
 
 struct place {
     struct harness *h;
