@@ -22,6 +22,29 @@ hold_share(struct db *db, const struct batch_share *share, struct err *err)
 
 /* --- cutting --- */
 
+size_t
+batch_cut_range(int64_t least, int64_t greatest, size_t wanted,
+                struct batch_cut *ret_cuts)
+{
+    /* The number of keys is one more, and may not fit. */
+    uint64_t width = (uint64_t)greatest - (uint64_t)least;
+    size_t count = width < wanted - 1 ? (size_t)width + 1 : wanted;
+
+    for (size_t i = 0; i < count; i++) {
+        /* The first so many parts have one key more than the others. */
+        uint64_t longer = width % count + 1;
+        uint64_t from = width / count * i + (i < longer ? i : longer);
+
+        ret_cuts[i] = (struct batch_cut){.has_lower = i > 0,
+                                         .lower = (int64_t)((uint64_t)least + from)};
+        if (i > 0) {
+            ret_cuts[i - 1].has_upper = true;
+            ret_cuts[i - 1].upper = ret_cuts[i].lower;
+        }
+    }
+    return count;
+}
+
 struct opening {
     const struct batch_share *share;
     const struct batch_cut *cuts;

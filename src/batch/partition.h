@@ -34,6 +34,14 @@ struct batch_cut {
     int64_t upper; /* the first key behind it */
 };
 
+/*
+ * Cut the keys least…greatest into at most `wanted` parts (1 to BATCH_PARTITIONS_MAX)
+ * of the same width, or one key less; the first is open below, the last above. Returns
+ * how many: no part is without a key.
+ */
+size_t batch_cut_range(int64_t least, int64_t greatest, size_t wanted,
+                       struct batch_cut *ret_cuts);
+
 struct batch_partition {
     int64_t n; /* from 1 */
     struct batch_cut cut;

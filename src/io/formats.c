@@ -140,10 +140,10 @@ check_key(const json_t *def, struct err *err)
 
 /* clang-format off */
 static const struct reader_kind readers[] = {
-    {"sql", "rows of a SELECT", OPTIONS(read_sql_options), check_key, read_sql_new, read_sql_extent},
+    {"sql", "rows of a SELECT", OPTIONS(read_sql_options), check_key, read_sql_new, read_sql_extent, true},
     {"csv", "records of a CSV file", OPTIONS(read_csv_options), NULL, read_csv_new},
     {"jsonl", "JSON, an object a line", OPTIONS(read_jsonl_options), NULL, read_jsonl_new},
-    {"items", "each combination of given values, the last name turning fastest", OPTIONS(read_items_options), read_items_check, read_items_new},
+    {"items", "each combination of given values, the last name turning fastest", OPTIONS(read_items_options), read_items_check, read_items_new, read_items_extent, false},
     {"xlsx", "rows of a sheet of an Excel workbook", OPTIONS(read_xlsx_options), NULL, read_xlsx_new},
     {"xml", "a repeated element of an XML file", OPTIONS(read_xml_options), NULL, read_xml_new},
 };

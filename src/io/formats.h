@@ -26,7 +26,8 @@ struct reader_kind {
     /* What the table of options cannot say, or NULL. -ERR_CONFIG. */
     int (*check)(const json_t *def, struct err *err);
     reader_new_fn new_reader;
-    reader_extent_fn extent; /* NULL: it cannot be cut into ranges of a key */
+    reader_extent_fn extent; /* NULL: it cannot be cut into ranges */
+    bool cut_by_key;         /* of a column; else by the number of the row */
 };
 
 struct writer_kind {

@@ -29,6 +29,7 @@ struct items_reader {
     size_t width;
     int64_t total;
     int64_t next;
+    int64_t end;  /* of the range that is read; else total */
     int64_t mark; /* checksum of all values */
 };
 
@@ -148,6 +149,19 @@ go_to(struct items_reader *items, const char *position, struct err *err)
     return 0;
 }
 
+/* A range is one of numbers of combinations. */
+static void
+take_range(struct items_reader *items)
+{
+    const struct io_range *range = items->reader.io->range;
+
+    items->end = items->total;
+    if (range && range->has_upper && range->upper < items->total)
+        items->end = range->upper;
+    if (range && range->has_lower)
+        items->next = range->lower < items->end ? range->lower : items->end;
+}
+
 static int
 items_open(struct reader *reader, const char *position, struct err *err)
 {
@@ -170,6 +184,7 @@ items_open(struct reader *reader, const char *position, struct err *err)
     if (r < 0)
         return r;
     checksum(items);
+    take_range(items);
     if (!position || reader->restart == READER_RESTART_BEGINNING)
         return 0;
     return go_to(items, position, err);
@@ -211,7 +226,7 @@ items_read_chunk(struct reader *reader, size_t max_rows, struct row_set *rows,
     struct items_reader *items = items_of(reader);
 
     row_set_clear(rows, items->width);
-    for (; items->next < items->total; items->next++) {
+    for (; items->next < items->end; items->next++) {
         if (rows->count == max_rows || row_set_full(rows))
             return READER_MORE;
         put_item(items, rows);
@@ -267,4 +282,21 @@ read_items_new(struct io_ctx *io, const json_t *def, struct reader **ret_reader,
     items->def = def;
     *ret_reader = &items->reader;
     return 0;
+}
+
+int
+read_items_extent(struct io_ctx *io, const json_t *def, const char *key,
+                  int64_t *ret_least, int64_t *ret_greatest, struct err *err)
+{
+    scoped(reader_freep) struct reader *reader = NULL;
+    int r = read_items_new(io, def, &reader, err);
+
+    (void)key;
+    if (r == 0)
+        r = reader_open(reader, NULL, err);
+    if (r < 0 || items_of(reader)->total == 0)
+        return r < 0 ? r : 0;
+    *ret_least = 0;
+    *ret_greatest = items_of(reader)->total - 1;
+    return 1;
 }

@@ -11,5 +11,8 @@
 int read_items_check(const json_t *def, struct err *err) must_check;
 int read_items_new(struct io_ctx *io, const json_t *def, struct reader **ret_reader,
                    struct err *err) must_check;
+int read_items_extent(struct io_ctx *io, const json_t *def, const char *key,
+                      int64_t *ret_least, int64_t *ret_greatest,
+                      struct err *err) must_check;
 
 #endif

@@ -210,35 +210,18 @@ cut(struct parts *parts, struct io_ctx *io, struct batch_cut *cuts, size_t *ret_
     const json_t *read = json_object_get(parts->def, "read");
     const char *key = json_string_value(
         json_object_get(json_object_get(parts->def, "partition"), "key"));
-    uint64_t wanted =
-        (uint64_t)json_integer_value(json_object_get(parts->def, "partitions"));
+    size_t wanted =
+        (size_t)json_integer_value(json_object_get(parts->def, "partitions"));
     const struct reader_kind *kind;
     int64_t least = 0;
     int64_t greatest = 0;
-    uint64_t width;
     int r = format_choose_reader(read, &kind, err);
 
     if (r == 0)
         r = kind->extent(io, read, key, &least, &greatest, err);
     if (r < 0)
         return r;
-    width = (uint64_t)greatest - (uint64_t)least;
-    if (width < wanted - 1)
-        wanted = width + 1;
-    for (uint64_t i = 0; i < wanted; i++) {
-        /* No product that could overflow: width may be all of 64 bits. */
-        uint64_t step = width / wanted;
-        uint64_t rest = width % wanted + 1;
-        uint64_t from = step * i + (rest < i ? rest : i);
-
-        cuts[i] = (struct batch_cut){.has_lower = i > 0,
-                                     .lower = (int64_t)((uint64_t)least + from)};
-        if (i > 0) {
-            cuts[i - 1].has_upper = true;
-            cuts[i - 1].upper = cuts[i].lower;
-        }
-    }
-    *ret_count = (size_t)wanted;
+    *ret_count = batch_cut_range(least, greatest, wanted, cuts);
     return 0;
 }
 

@@ -108,13 +108,19 @@ check_partitions(const json_t *def, const struct reader_kind *reader,
     if (!reader->extent)
         return err_set(err, ERR_CONFIG,
                        "partitions: what is read by %s cannot be cut; rows of a "
-                       "database can",
+                       "database (sql) and items can",
                        reader->name);
-    if (!json_is_object(partition) || json_object_size(partition) != 1 ||
-        str_empty(json_string_value(key)))
+    if (reader->cut_by_key &&
+        (!json_is_object(partition) || json_object_size(partition) != 1 ||
+         str_empty(json_string_value(key))))
         return err_set(err, ERR_CONFIG,
                        "partition: write {key: COLUMN}, the column of whole numbers by "
-                       "which the rows of read.sql are cut");
+                       "which the rows of read.%s are cut",
+                       reader->name);
+    if (!reader->cut_by_key && partition)
+        return err_set(err, ERR_CONFIG,
+                       "partition: %s are cut by their numbers; leave it out",
+                       reader->name);
     if (!writer || writer->content_type)
         return err_set(err, ERR_CONFIG,
                        "partitions: a step that makes a file is carried out in one; "

@@ -30,7 +30,17 @@ def job(name, kind, to, attempts=2):
         nap="FROM pg_sleep(CAST(:ms AS bigint) / 1000.0)" if pg else "WHERE :ms >= 0")
 
 
-JOBS = {kind: job("copy", kind, "main") + job("move", kind, "shop")
+ITEMS = """\
+  items:
+    retry: none
+    steps:
+      - name: copy
+        chunk: 25
+        partitions: 3
+        read: {items: {tens: {from: 1, to: 120}, ones: {from: 0, to: 9}}}
+        write: {database: main, rows: "INSERT INTO copied (id) VALUES (10 * :tens + :ones)"}
+"""
+JOBS = {kind: ITEMS + job("copy", kind, "main") + job("move", kind, "shop")
         + job("once", kind, "main", attempts=1) for kind in ("sqlite", "pg")}
 
 
@@ -87,6 +97,13 @@ def test_each_row_is_copied_once_and_the_sums_are_exact(site):
     hands = site.sql("SELECT count(*) AS n FROM hand" if site.kind == "sqlite"
                      else "SELECT count(*) AS n FROM pawl.hand")[0]["n"]
     assert hands == 3
+    assert_no_hand_is_left(site)
+
+
+def test_items_are_cut_by_their_numbers(site):
+    empty(site)
+    site.wait_done(site.submit_id("items"))
+    assert_each_once(site)
     assert_no_hand_is_left(site)
 
 

@@ -2,6 +2,7 @@
 #include "reader_test.h"
 
 #include "db/db.h"
+#include "io/read_items.h"
 
 static struct db *db;
 
@@ -78,6 +79,29 @@ test_each_combination_is_a_row_and_every_position_goes_on(void **state)
         json_decref(def);
         release(&t);
     }
+}
+
+static void
+test_a_range_of_numbers_is_read_and_its_extent_told(void **state)
+{
+    struct io_range range = {
+        .has_lower = true, .lower = 1, .has_upper = true, .upper = 3};
+    json_t *def = json_of("{\"items\":{\"a\":[\"p\",\"q\"],\"b\":[\"x\",\"y\"]}}");
+    scoped(buf_release) struct buf out = {0};
+    struct io_test t;
+    int64_t least = -1;
+    int64_t greatest = -1;
+
+    init(&t);
+    buf_init(&out, 0);
+    assert_int_equal(read_items_extent(&t.io, def, NULL, &least, &greatest, &t.err), 1);
+    assert_int_equal(least, 0);
+    assert_int_equal(greatest, 3);
+    t.io.range = &range;
+    assert_int_equal(dump_all(&t, def, 1, &out), READER_END);
+    assert_string_equal(buf_str(&out), "|p|y|\n|q|x|\n");
+    json_decref(def);
+    release(&t);
 }
 
 static const struct {
@@ -161,6 +185,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_combination_is_a_row_and_every_position_goes_on),
+        cmocka_unit_test(test_a_range_of_numbers_is_read_and_its_extent_told),
         cmocka_unit_test(test_what_makes_no_items_is_refused_with_its_name),
         cmocka_unit_test(test_values_that_changed_since_the_stop_are_refused),
     };

@@ -154,6 +154,64 @@ types_keep_their_values(enum testdb_kind kind)
     end(&s);
 }
 
+/* What the reader gives of a range: its keys in order, as "1 2 3 ". */
+static void
+assert_range(struct sql_test *s, const char *def, struct io_range range,
+             const char *position, const char *want)
+{
+    scoped(buf_release) struct buf out = {0};
+
+    buf_init(&out, 0);
+    s->t.io.range = &range;
+    ok(&s->t, read_rows(s, def, position, 2, &out));
+    s->t.io.range = NULL;
+    assert_string_equal(buf_str(&out), want);
+}
+
+static void
+a_range_of_a_key_is_read_and_its_extent_told(enum testdb_kind kind)
+{
+    static const char def[] =
+        "{\"sql\":\"SELECT \\\"a\\\"\\\"b\\\", s FROM t WHERE s < :s"
+        " -- all\",\"database\":\"shop\"}";
+    json_t *json = json_of(def);
+    struct io_range range = {.key = "a\"b", .has_lower = true, .lower = -3};
+    struct sql_test s = {0};
+    int64_t least = 0;
+    int64_t greatest = 0;
+
+    if (!begin(&s, kind, "{\"s\":\"x\"}"))
+        skip();
+    ok(&s.t, db_script(s.write,
+                       "CREATE TABLE t (\"a\"\"b\" bigint, s text);"
+                       "INSERT INTO t VALUES (7, 'a'), (-3, 'b'), (2, 'c'), (-9, 'd'), "
+                       "(99, 'x')",
+                       &s.t.err));
+    assert_int_equal(
+        read_sql_extent(&s.t.io, json, range.key, &least, &greatest, &s.t.err), 1);
+    assert_int_equal(least, -9);
+    assert_int_equal(greatest, 7);
+    assert_range(&s, def, range, NULL,
+                 "integer -3|text b|\ninteger 2|text c|\ninteger 7|text a|\n");
+    assert_range(&s, def, range, "{\"rows\":2}", "integer 7|text a|\n");
+    range.has_upper = true;
+    range.upper = 2;
+    assert_range(&s, def, range, NULL, "integer -3|text b|\n");
+    range.has_lower = false;
+    assert_range(&s, def, range, NULL, "integer -9|text d|\ninteger -3|text b|\n");
+    fails(&s.t, ERR_CONFIG, "column s holds no whole numbers",
+          read_sql_extent(&s.t.io, json, "s", &least, &greatest, &s.t.err));
+    ok(&s.t,
+       db_script(s.write, "UPDATE t SET \"a\"\"b\" = NULL WHERE s = 'c'", &s.t.err));
+    fails(&s.t, ERR_CONFIG, "is NULL in 1 rows",
+          read_sql_extent(&s.t.io, json, range.key, &least, &greatest, &s.t.err));
+    ok(&s.t, db_script(s.write, "DELETE FROM t", &s.t.err));
+    assert_int_equal(
+        read_sql_extent(&s.t.io, json, range.key, &least, &greatest, &s.t.err), 0);
+    json_decref(json);
+    end(&s);
+}
+
 static void
 parameters_are_bound(enum testdb_kind kind)
 {
@@ -655,8 +713,8 @@ apply_writes_inside_the_callers_transaction(enum testdb_kind kind)
         fn(TESTDB_PG);                                                                 \
     }
 
-on_both(types_keep_their_values) on_both(parameters_are_bound)
-    on_both(a_position_goes_on_behind_the_rows_given)
+on_both(types_keep_their_values) on_both(a_range_of_a_key_is_read_and_its_extent_told)
+    on_both(parameters_are_bound) on_both(a_position_goes_on_behind_the_rows_given)
         on_both(a_key_goes_on_behind_the_last_row_committed)
             on_both(rows_are_inserted_and_uncommitted_ones_are_not)
                 on_both(upsert_replaces_by_its_key)
@@ -672,6 +730,7 @@ on_both(types_keep_their_values) on_both(parameters_are_bound)
 {
     const struct CMUnitTest tests[] = {
         both(types_keep_their_values),
+        both(a_range_of_a_key_is_read_and_its_extent_told),
         both(parameters_are_bound),
         both(a_position_goes_on_behind_the_rows_given),
         both(a_key_goes_on_behind_the_last_row_committed),

@@ -509,6 +509,8 @@ test_a_wrong_definition_is_told_by_its_key(void **state)
 {
 #define READ  "\"read\":{\"sql\":\"SELECT 1\",\"database\":\"shop\"}"
 #define WRITE "\"write\":{\"file\":\"a.csv\"}"
+#define INTO  "\"write\":{\"database\":\"shop\",\"table\":\"t\"}"
+#define PARTS "\"partitions\":4,\"partition\":{\"key\":\"id\"},"
     static const struct {
         const char *def, *want; /* NULL: right */
     } cases[] = {
@@ -579,6 +581,16 @@ test_a_wrong_definition_is_told_by_its_key(void **state)
          "go with \"table\""},
         {"{\"name\":\"s\"," READ ",\"write\":{\"database\":\"x\",\"file\":\"t\"}}",
          "either \"file\" or \"database\""},
+        {"{\"name\":\"s\"," PARTS READ "," INTO "}", NULL},
+        {"{\"name\":\"s\"," PARTS READ "," WRITE "}", "a step that makes a file"},
+        {"{\"name\":\"s\"," PARTS "\"read\":{\"csv\":\"x\"}," INTO "}",
+         "what is read by csv cannot be cut"},
+        {"{\"name\":\"s\",\"partitions\":4," READ "," INTO "}", "write {key: COLUMN}"},
+        {"{\"name\":\"s\",\"partitions\":1," READ "," INTO "}", "from 2 to 64"},
+        {"{\"name\":\"s\",\"partitions\":4,\"read\":{\"items\":{\"a\":[1]}}," INTO "}",
+         NULL},
+        {"{\"name\":\"s\"," PARTS "\"read\":{\"items\":{\"a\":[1]}}," INTO "}",
+         "cut by their numbers"},
     };
     struct io_test t;
 
