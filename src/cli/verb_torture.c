@@ -84,6 +84,7 @@ print_table_json(struct json_out *out, const struct torture_table *table)
     json_kv_str(out, "database", table->database);
     json_kv_str(out, "table", table->name);
     json_kv_i64(out, "rows", table->rows);
+    json_kv_bool(out, "changed", table->changed);
     json_kv_str(out, "leftOut", table->left_out);
     json_end_object(out);
 }
@@ -115,6 +116,7 @@ print_report_json(const char *job, const struct torture_report *report)
     json_kv_str(&out, "result", report->result[0] ? report->result : NULL);
     json_kv_str(&out, "sha256", report->sha256[0] ? report->sha256 : NULL);
     json_kv_bool(&out, "resultCompared", report->result_compared);
+    json_kv_bool(&out, "idle", report->idle);
     json_end_object(&out);
     puts(buf_str(&buf));
 }
@@ -150,15 +152,26 @@ print_step(const struct torture_step *step)
 static void
 print_compared(struct cli *cli, const struct torture_report *report)
 {
+    size_t untouched = 0;
+
     for (size_t i = 0; i < report->n_tables; i++) {
         const struct torture_table *table = &report->tables[i];
 
+        untouched += !table->changed;
+        if (!table->changed)
+            continue;
         printf("compared: table %s of database %s, %s rows", table->name,
                table->database, print_count(&cli->arena, table->rows));
         if (table->left_out[0])
             printf(", without %s (differs without a kill too)", table->left_out);
         putchar('\n');
     }
+    if (untouched)
+        printf("compared: %zu table%s that the job leaves alone\n", untouched,
+               untouched == 1 ? "" : "s");
+    if (report->idle)
+        puts("note: the job changed no row and made no file, so this says little; give "
+             "it data (--schema, --database)");
     if (report->result[0] && report->result_compared)
         printf("compared: result %s, byte by byte\n", report->result);
     else if (report->result[0])

@@ -72,12 +72,18 @@ die(struct child *child)
     }
 }
 
+/* A partition of a step is called NAME#NUMBER. */
 static int
 index_of(const struct plan *plan, const char *step)
 {
-    for (size_t i = 0; step && i < json_array_size(plan->job->steps); i++)
-        if (str_eq(plan_step_name(plan, i), step))
+    size_t len = step ? strcspn(step, "#") : 0;
+
+    for (size_t i = 0; step && i < json_array_size(plan->job->steps); i++) {
+        const char *name = plan_step_name(plan, i);
+
+        if (strlen(name) == len && memcmp(name, step, len) == 0)
             return (int)i;
+    }
     return -1;
 }
 

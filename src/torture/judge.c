@@ -26,7 +26,8 @@ restart_word(const json_t *def)
     return word ? word : "position";
 }
 
-/* A query that stands at a position although its rows come in no fixed order. */
+/* A query that stands at a position although its rows come in no fixed order. Those of
+ * partitions are put in the order of their key. */
 static bool
 is_unordered(const json_t *def)
 {
@@ -35,7 +36,7 @@ is_unordered(const json_t *def)
     const char *name;
     json_t *axis;
 
-    if (!str_eq(restart_word(def), "position"))
+    if (!str_eq(restart_word(def), "position") || json_object_get(def, "partitions"))
         return false;
     if (sql)
         return !plan_has_order(sql);
@@ -268,6 +269,18 @@ judge_round(const struct reference *reference, const struct plan *plan,
 
 /* --- from the definition alone --- */
 
+/* A step that was never gone on with in the middle, for want of rows. */
+static const char *
+few_chunks(const json_t *def, const struct counted *counted)
+{
+    if (!json_object_get(def, "read") || !counted || counted->commits > 1)
+        return NULL;
+    if (counted->read == 0)
+        return "it read no row, so this says little; give it rows (--schema, "
+               "--database)";
+    return "all went in one chunk; a smaller `chunk`, or more rows, put it to the test";
+}
+
 static bool
 calls_outside(const json_t *def)
 {
@@ -308,5 +321,7 @@ judge_definition(const struct reference *reference, const struct plan *plan, siz
         step->note = "after a kill the calls of the chunk under way are made again";
     } else if (str_eq(step->effect, "at-least-once") && step->safe) {
         step->note = "it is written twice after a kill; what it writes bore that";
+    } else {
+        step->note = few_chunks(def, counted);
     }
 }

@@ -311,6 +311,19 @@ compare_tables(const struct look_table *wanted, const struct look_table *got,
     }
 }
 
+bool
+look_changed(const struct look *before, const struct look_table *table)
+{
+    const struct look_table *was = find_table(before, table->database, table->name);
+
+    if (!was || was->n_rows != table->n_rows || was->width != table->width)
+        return true;
+    for (size_t i = 0; i < table->width; i++)
+        if (was->sums[i] != table->sums[i])
+            return true;
+    return false;
+}
+
 void
 look_compare(const struct look *wanted, const struct look *got,
              struct look_diff *ret_diff)

@@ -184,6 +184,7 @@ int look_take(const struct place *place, const struct look *noise, struct arena 
 void look_release(struct look *look);
 /* Mark the columns of b whose values differ. -ERR_INVALID: so do the rows' numbers. */
 int look_find_noise(const struct look *a, struct look *b, struct err *err) must_check;
+bool look_changed(const struct look *before, const struct look_table *table);
 /* The first table that differs. Both are sorted. */
 void look_compare(const struct look *wanted, const struct look *got,
                   struct look_diff *ret_diff);
@@ -192,6 +193,7 @@ void look_compare(const struct look *wanted, const struct look *got,
 
 struct reference {
     struct look look;
+    bool *changed; /* by table of look: the job changed it */
     struct child_end end;
     bool result_same; /* two runs without a kill gave the same file */
 };

@@ -79,30 +79,46 @@ run_clean(struct torturing *t, struct child_end *end, struct err *err)
                        : "");
 }
 
+/* What the job left alone need not be told table by table. */
+static void
+note_changes(struct torturing *t, const struct look *before, const struct look *again)
+{
+    struct look *look = &t->reference.look;
+
+    t->reference.changed = arena_array(t->arena, bool, look->n_tables + 1);
+    for (size_t i = 0; i < look->n_tables; i++) {
+        look->tables[i].noise = again->tables[i].noise;
+        t->reference.changed[i] = look_changed(before, &again->tables[i]);
+    }
+}
+
 static int
 make_reference(struct torturing *t, struct err *err)
 {
     struct reference *reference = &t->reference;
+    scoped(look_release) struct look before = {0};
+    scoped(look_release) struct look once = {0};
+    scoped(look_release) struct look again = {0};
     struct child_end first = {0};
-    struct look before = {0};
-    struct look again = {0};
-    int r = run_clean(t, &first, err);
+    int r = place_reset(&t->place, err);
 
     if (r == 0)
         r = look_take(&t->place, NULL, t->arena, &before, err);
+    if (r == 0)
+        r = run_clean(t, &first, err);
+    if (r == 0)
+        r = look_take(&t->place, NULL, t->arena, &once, err);
     if (r == 0)
         r = run_clean(t, &reference->end, err);
     if (r == 0)
         r = look_take(&t->place, NULL, t->arena, &again, err);
     if (r == 0)
-        r = look_find_noise(&before, &again, err);
+        r = look_find_noise(&once, &again, err);
     if (r == 0)
         r = look_take(&t->place, &again, t->arena, &reference->look, err);
-    for (size_t i = 0; r == 0 && i < again.n_tables; i++)
-        reference->look.tables[i].noise = again.tables[i].noise;
+    if (r == 0)
+        note_changes(t, &before, &again);
     reference->result_same = str_eq(first.sha256, reference->end.sha256);
-    look_release(&before);
-    look_release(&again);
     if (r == 0 && first.places != reference->end.places)
         return err_set(err, ERR_INVALID,
                        "two runs without any kill commit another number of chunks; "
@@ -252,6 +268,7 @@ report_tables(struct torturing *t)
             (struct torture_table){.database = look->tables[i].database,
                                    .name = look->tables[i].name,
                                    .rows = (int64_t)look->tables[i].n_rows,
+                                   .changed = t->reference.changed[i],
                                    .left_out = left_out(&look->tables[i], t->arena)};
     t->report.tables = tables;
     t->report.n_tables = look->n_tables;
@@ -271,6 +288,9 @@ end_report(struct torturing *t)
     report->result = arena_strdup(t->arena, t->reference.end.result);
     report->sha256 = arena_strdup(t->arena, t->reference.end.sha256);
     report->result_compared = t->reference.result_same;
+    report->idle = !report->result[0];
+    for (size_t i = 0; i < report->n_tables; i++)
+        report->idle = report->idle && !report->tables[i].changed;
 }
 
 int

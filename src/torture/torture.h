@@ -56,6 +56,7 @@ struct torture_table {
     const char *database;
     const char *name;
     int64_t rows;
+    bool changed;         /* by the job */
     const char *left_out; /* columns that differ without a kill too; "" = none */
 };
 
@@ -69,8 +70,8 @@ struct torture_report {
     size_t n_tables;
     const char *result; /* name of the file; "" = none */
     const char *sha256;
-    bool
-        result_compared; /* false: it has other bytes at each run, without a kill too */
+    bool result_compared; /* false: other bytes at each run, without a kill too */
+    bool idle; /* the job changed no table and made no file: no test at all */
 };
 
 /* 0: the report tells. -ERR_USAGE: refused, with what to give. -ERR_INVALID: nothing

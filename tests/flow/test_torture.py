@@ -34,6 +34,8 @@ JOBS = {
     "main": [chunk(IN_ORDER, "database: main, table: copied")],
     "other": ['{name: prep, sql: "DELETE FROM moved", database: other}',
               chunk(IN_ORDER, "database: other, table: moved")],
+    "parts": [f"""{{name: copy, chunk: 5, partitions: 3, partition: {{key: id}}, read: {{
+          database: shop, sql: "{CITY}"}}, write: {{database: main, table: copied}}}}"""],
     "unordered": [chunk(f'sql: "{CITY}"', "database: main, table: copied")],
     "again": [chunk(IN_ORDER, "database: other, table: moved, checkpoint: none")],
     "requery": [chunk(f'sql: "{CITY}", restart: requery', "database: main, table: copied")],
@@ -133,6 +135,12 @@ def test_an_unsafe_step_is_caught_with_its_reason(place, job, name, seen, reason
     assert all(s["safe"] for s in report["steps"] if s["name"] != name), report
 
 
+def test_a_step_in_partitions_is_killed_in_each_of_them(place):
+    report = place.report("parts", "--rounds", "100" if FULL else "7")
+    assert report["safe"], report
+    assert step(report, "copy")["kills"] >= 7
+
+
 def test_many_places_are_sampled_and_it_is_said(place):
     code, out, _ = place.torture("csv", "-q", "--rounds", "4")
     assert code == 0
@@ -165,6 +173,14 @@ def test_a_job_that_fails_without_a_kill_is_no_matter_of_kills(place):
     assert code == 2 and "--schema FILE.sql" in err
 
 
+def test_a_job_that_does_nothing_is_not_praised(place):
+    with sqlite3.connect(place.folder / "shop.db") as db:
+        db.execute("DELETE FROM city")
+    report = place.report("main")
+    assert report["idle"] and not report["tables"][0]["changed"]
+    assert "read no row" in step(report, "copy")["note"]
+
+
 def test_ctrl_c_leaves_nothing_behind(place):
     process = place.start("main", "--schema", "schema.sql", "--rounds", "1000")
     assert "kills" in process.stderr.readline()
@@ -184,11 +200,11 @@ def test_a_target_on_postgresql_is_copied_from_the_scratch_database(place, clust
         place.write_config("postgresql://nobody@127.0.0.1:1/live",
                            f"  both:\n    steps:\n      - {first}\n      - {second}\n")
         report = place.report("both", "--database", f"other={cluster.database(name)}",
-                              "--rounds", "40" if FULL else "4")
+                              "--rounds", "40" if FULL else "3")
         assert step(report, "copy")["safe"] and step(report, "copy")["kills"] > 0
         assert "checkpoint: none" in step(report, "add")["reason"]
         assert report["tables"] == [{"database": "other", "table": "public.moved",
-                                     "rows": 2 * ROWS, "leftOut": "at"}]
+                                     "rows": 2 * ROWS, "changed": True, "leftOut": "at"}]
         assert cluster.psql(name, "SELECT count(*) FROM moved").strip() == "0"
         assert "pawl_torture" not in cluster.psql(
             name, "SELECT string_agg(datname, ' ') FROM pg_database")
