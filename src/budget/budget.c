@@ -6,11 +6,16 @@
  */
 #include "budget/budget.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "queue/hold.h"
 #include "store/store.h"
 
 #define ROUNDS 5
+
+/* A day so young is not closed: what the provider says may be about the day before, by
+ * a call that began in it or by a clock that is behind ours. */
+#define YOUNG_US (5 * US_PER_MINUTE)
 
 struct taking {
     const struct budget_order *order;
@@ -18,12 +23,21 @@ struct taking {
     enum budget_outcome outcome; /* when the transaction is rolled back for it */
 };
 
+/* Now, and when a call could go at the earliest. */
 static int
-now_of(struct db *db, int64_t *ret_now_us, struct err *err)
+moment_of(struct db *db, const char *name, int64_t *ret_now_us, int64_t *ret_go_us,
+          struct err *err)
 {
-    int r = db_query_i64(db, store_sql(db, STMT_BUDGET_NOW), NULL, 0, ret_now_us, err);
+    scoped(db_rows_end) struct db_rows rows = {0};
+    int r = db_ask(db, store_sql(db, STMT_BUDGET_MOMENT), &rows, err, p_text(name));
 
-    return r < 0 ? r : 0;
+    if (r == 0)
+        r = db_next(&rows, err);
+    if (r <= 0)
+        return r < 0 ? r : err_set(err, ERR_INTERNAL, "the store tells no time");
+    *ret_now_us = db_i64(&rows, 0);
+    *ret_go_us = db_i64(&rows, 1);
+    return 0;
 }
 
 /* 1 with the row of today, 0: no call has been taken today. */
@@ -39,7 +53,7 @@ read_today(struct db *db, const char *name, int64_t day_start_us,
     if (r <= 0)
         return r;
     state->next_at_us = db_i64(&rows, 3);
-    if (db_i64(&rows, 0) != day_start_us)
+    if (db_i64(&rows, 1) <= day_start_us)
         return 0;
     state->used = db_i64(&rows, 2);
     state->closed_at_us = db_is_null(&rows, 4) ? 0 : db_i64(&rows, 4);
@@ -75,12 +89,14 @@ take_of_day(struct db *db, const struct budget_rule *rule, struct budget_grant *
     for (int i = 0; i < ROUNDS; i++) {
         struct budget_state state = {0};
         int64_t now_us = 0;
+        int64_t go_us = 0;
         int64_t start_us;
-        int r = now_of(db, &now_us, err);
+        int r = moment_of(db, rule->name, &now_us, &go_us, err);
 
         if (r < 0)
             return r;
-        budget_day(rule->zone, now_us, &start_us, &grant->day_end_us);
+        /* A call that waits beyond midnight is one of the next day. */
+        budget_day(rule->zone, go_us, &start_us, &grant->day_end_us);
         r = take_once(db, rule, start_us, grant, err);
         if (r != 0)
             return r < 0 ? r : BUDGET_TAKEN;
@@ -159,15 +175,18 @@ close_fn(struct db *db, void *arg, struct err *err)
 {
     const struct budget_rule *rule = arg;
     int64_t now_us = 0;
+    int64_t go_us;
     int64_t start_us;
     int64_t end_us;
-    int r = now_of(db, &now_us, err);
+    int r = moment_of(db, rule->name, &now_us, &go_us, err);
 
     if (r < 0)
         return r;
     budget_day(rule->zone, now_us, &start_us, &end_us);
-    return db_run(db, store_sql(db, STMT_BUDGET_CLOSE), err, p_text(rule->name),
-                  p_i64(start_us), p_i64(end_us));
+    if (now_us - start_us < YOUNG_US)
+        return 0;
+    r = db_run(db, store_sql(db, STMT_BUDGET_CLOSE), err, p_text(rule->name));
+    return r < 0 ? r : 1;
 }
 
 int
@@ -188,7 +207,8 @@ read_fn(struct db *db, void *arg, struct err *err)
 {
     struct reading *reading = arg;
     int64_t now_us = 0;
-    int r = now_of(db, &now_us, err);
+    int64_t go_us;
+    int r = moment_of(db, reading->rule->name, &now_us, &go_us, err);
 
     reading->state = (struct budget_state){0};
     if (r < 0)

@@ -44,7 +44,8 @@ struct budget_grant {
 int budget_take(struct store *store, const struct budget_order *order,
                 struct budget_grant *ret_grant, struct err *err) must_check;
 
-/* The provider said that today's calls are used up. */
+/* The provider said that today's calls are used up. 1: closed; 0: not, because the day
+ * has only just begun. */
 int budget_close(struct store *store, const struct budget_rule *rule,
                  struct err *err) must_check;
 

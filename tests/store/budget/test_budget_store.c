@@ -37,6 +37,24 @@ taker_release(struct taker *taker)
     zone_free(taker->zone);
 }
 
+static void
+taker_zone(struct taker *taker, const char *zone)
+{
+    struct err err = {0};
+
+    zone_free(taker->zone);
+    taker->zone = NULL;
+    assert_ok(zone_load(zone, &taker->zone, &err), &err);
+    taker->rule.zone = taker->zone;
+}
+
+/* Has the day of UTC only just begun? */
+static bool
+young(struct harness *h)
+{
+    return harness_i64(h, "SELECT pawl_now()") % (24 * US_PER_HOUR) < US_PER_HOUR;
+}
+
 static int
 take(struct taker *taker, struct budget_grant *grant)
 {
@@ -140,16 +158,91 @@ test_A30_what_the_provider_says_counts_until_the_day_ends(struct harness *h)
     struct err err = {0};
 
     taker_init(&taker, h, 100, "UTC");
+    if (h->kind == HARNESS_SQLITE)
+        harness_clock_set(h, HARNESS_NOW + US_PER_HOUR);
+    else if (young(h)) /* by the clock on the wall it is just after midnight */
+        taker_zone(&taker, "Asia/Seoul");
     assert_int_equal(take(&taker, &grant), BUDGET_TAKEN);
-    assert_ok(budget_close(h->store, &taker.rule, &err), &err);
+    assert_int_equal(budget_close(h->store, &taker.rule, &err), 1);
     assert_int_equal(take(&taker, &grant), BUDGET_SPENT);
     assert_true(grant.closed);
     assert_ok(budget_read(h->store, &taker.rule, &state, &err), &err);
     assert_int_equal(state.used, 1);
     assert_true(state.closed_at_us > 0);
-    harness_sql(h, "UPDATE pawl.budget SET day_start = day_start - 86400000000");
+    harness_sql(h, "UPDATE pawl.budget SET day_start = day_start - 86400000000, "
+                   "day_end = day_end - 86400000000");
     assert_int_equal(take(&taker, &grant), BUDGET_TAKEN);
     assert_int_equal(grant.used, 1);
+}
+
+/* A call that began before midnight, or a provider whose clock is behind. */
+static void
+test_A30_a_limit_told_just_after_midnight_closes_no_day(struct harness *h)
+{
+    scoped(taker_release) struct taker taker;
+    struct budget_grant grant = {0};
+    struct err err = {0};
+
+    taker_init(&taker, h, 100, "UTC");
+    if (h->kind != HARNESS_SQLITE)
+        return; /* its clock is the one on the wall; the rule is no matter of SQL */
+    harness_clock_set(h, HARNESS_NOW - 1);
+    assert_int_equal(take(&taker, &grant), BUDGET_TAKEN);
+    harness_clock_set(h, HARNESS_NOW + US_PER_MINUTE);
+    assert_int_equal(budget_close(h->store, &taker.rule, &err), 0);
+    assert_int_equal(take(&taker, &grant), BUDGET_TAKEN);
+    assert_int_equal(grant.used, 1);
+    harness_clock_set(h, HARNESS_NOW + 6 * US_PER_MINUTE);
+    assert_int_equal(budget_close(h->store, &taker.rule, &err), 1);
+    assert_int_equal(take(&taker, &grant), BUDGET_SPENT);
+}
+
+/* Who waits for the row over midnight comes with a day that has passed. */
+static void
+test_A31_a_day_that_has_passed_takes_nothing_back(struct harness *h)
+{
+    scoped(taker_release) struct taker taker;
+    struct budget_grant grant = {0};
+
+    taker_init(&taker, h, 100, "UTC");
+    assert_int_equal(take(&taker, &grant), BUDGET_TAKEN);
+    assert_int_equal(take(&taker, &grant), BUDGET_TAKEN);
+    /* As if the two had been of tomorrow, and this one still of today. */
+    harness_sql(h, "UPDATE pawl.budget SET day_start = day_end, "
+                   "day_end = day_end + 86400000000, next_at = day_end");
+    assert_int_equal(take(&taker, &grant), BUDGET_TAKEN);
+    assert_int_equal(grant.used, 3);
+    assert_true(harness_i64(h, "SELECT day_start FROM pawl.budget") >
+                harness_i64(h, "SELECT pawl_now()"));
+}
+
+static void
+test_A30_a_call_that_waits_over_midnight_is_of_the_next_day(struct harness *h)
+{
+    scoped(taker_release) struct taker taker;
+    struct budget_grant grant = {0};
+
+    taker_init(&taker, h, 3, "UTC");
+    taker.rule.spacing_us = 12 * US_PER_HOUR;
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(take(&taker, &grant), BUDGET_TAKEN);
+    assert_true(grant.wait_us > 2 * 24 * US_PER_HOUR);
+    assert_in_range(grant.used, 1, 2);
+}
+
+/* Somebody gives the budget another zone: what was counted stays counted. */
+static void
+test_A30_another_zone_wins_no_calls(struct harness *h)
+{
+    scoped(taker_release) struct taker taker;
+    struct budget_grant grant = {0};
+
+    taker_init(&taker, h, 3, "UTC");
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(take(&taker, &grant), BUDGET_TAKEN);
+    taker_zone(&taker, "Asia/Kathmandu");
+    assert_int_equal(take(&taker, &grant), BUDGET_SPENT);
+    assert_int_equal(grant.used, 3);
 }
 
 static void
@@ -241,6 +334,10 @@ main(void)
         store_test(test_A31_max_calls_bind_the_request_and_take_nothing_back),
         store_test(test_A31_a_limit_of_the_request_needs_no_budget),
         store_test(test_A30_what_the_provider_says_counts_until_the_day_ends),
+        store_test(test_A30_a_limit_told_just_after_midnight_closes_no_day),
+        store_test(test_A31_a_day_that_has_passed_takes_nothing_back),
+        store_test(test_A30_a_call_that_waits_over_midnight_is_of_the_next_day),
+        store_test(test_A30_another_zone_wins_no_calls),
         store_test(test_A30_a_claim_that_is_gone_takes_nothing),
         store_test(test_A30_calls_are_handed_out_a_spacing_apart),
         store_test(test_A30_a_budget_is_exact_whoever_asks_at_once),
