@@ -98,6 +98,28 @@ call_text_keys(const char *text, void (*fn)(void *arg, const char *name), void *
     }
 }
 
+static void
+note_key(void *arg, const char *name)
+{
+    *(bool *)arg = true;
+}
+
+int
+call_text_check_plain(const char *where, const char *text, struct err *err)
+{
+    bool found = false;
+    int r = call_text_check(where, text, err);
+
+    if (r < 0)
+        return r;
+    call_text_keys(text, note_key, &found);
+    return found ? err_set(err, ERR_CONFIG,
+                           "%s: a {key:NAME} may stand only in what is sent: url, "
+                           "query, headers, body, json",
+                           where)
+                 : 0;
+}
+
 void
 percent_encode(struct buf *out, const char *text, size_t len)
 {

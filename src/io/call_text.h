@@ -48,6 +48,11 @@ int call_text_fill(const char *where, const char *text, struct call_names *names
                    enum call_place place, struct buf *out, struct err *err) must_check;
 
 /* fn for each {key:NAME} in the text. */
+/* The same for a text that does not leave as a call: a {key:NAME} has no place in it.
+ */
+int call_text_check_plain(const char *where, const char *text,
+                          struct err *err) must_check;
+
 void call_text_keys(const char *text, void (*fn)(void *arg, const char *name),
                     void *arg);
 

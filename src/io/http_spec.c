@@ -439,6 +439,10 @@ read_content(struct http_spec *spec, struct err *err)
         .encodings = json_object_get(def, "encoding"),
         .max_bytes = io_option_size(def, "max_bytes", CONTENT_BYTES),
     };
+    if (spec->content.zip)
+        r = call_text_check_plain("content.zip", spec->content.zip, err);
+    if (r < 0)
+        return err_prefix(err, "%s", spec->where);
     if (spec->rows_path)
         return err_set(err, ERR_CONFIG,
                        "%s: \"content\" is one row, it does not go with \"rows\"",

@@ -26,6 +26,7 @@
 #define FIELDS_MAX     32
 #define SAYING_MAX     160
 #define LOOK_BYTES     (256 << 10)
+#define STRUCK_MIN     8
 
 struct attempt {
     struct http_talk *talk;
@@ -94,15 +95,41 @@ struct striking {
     char *text;
 };
 
+/* Also the beginning of a secret: texts for messages are cut off somewhere. */
 static void
 strike(char *text, const char *secret)
 {
     size_t len = strlen(secret);
+    size_t least = len < STRUCK_MIN ? len : STRUCK_MIN;
 
     if (len < 4)
         return; /* striking out "1" everywhere would say more than it hides */
-    for (char *at = strstr(text, secret); at; at = strstr(at + len, secret))
-        memset(at, '*', len);
+    while ((text = strchr(text, secret[0]))) {
+        size_t same = 0;
+
+        while (same < len && text[same] == secret[same])
+            same++;
+        if (same >= least)
+            memset(text, '*', same);
+        text += same >= least ? same : 1;
+    }
+}
+
+/* As it is, as it stands in a query, and as some write it into JSON. */
+static void
+strike_forms(char *text, const char *secret)
+{
+    scoped(buf_release) struct buf encoded = {0};
+    scoped(buf_release) struct buf escaped = {0};
+
+    buf_init(&encoded, URL_MAX_BYTES);
+    buf_init(&escaped, URL_MAX_BYTES);
+    percent_encode(&encoded, secret, strlen(secret));
+    for (const char *at = secret; *at; at++)
+        buf_addf(&escaped, *at == '/' ? "\\%c" : "%c", *at);
+    strike(text, secret);
+    strike(text, buf_str(&encoded));
+    strike(text, buf_str(&escaped));
 }
 
 static void
@@ -110,14 +137,9 @@ strike_key(void *arg, const char *name)
 {
     struct striking *striking = arg;
     const char *value = striking->io->key(striking->io, name);
-    scoped(buf_release) struct buf encoded = {0};
 
-    if (!value)
-        return;
-    buf_init(&encoded, URL_MAX_BYTES);
-    percent_encode(&encoded, value, strlen(value));
-    strike(striking->text, value);
-    strike(striking->text, buf_str(&encoded));
+    if (value)
+        strike_forms(striking->text, value);
 }
 
 static void
@@ -155,7 +177,20 @@ strike_out(const struct attempt *attempt, char *text)
 
     strike_keys_of(&striking, attempt->spec);
     if (attempt->names->token)
-        strike(text, attempt->names->token);
+        strike_forms(text, attempt->names->token);
+}
+
+void
+http_talk_strike(struct http_talk *talk, char *text)
+{
+    struct http_link *link = talk->link;
+    struct striking striking = {link->io, text};
+
+    strike_keys_of(&striking, link->spec);
+    pthread_mutex_lock(&link->lock);
+    if (link->token)
+        strike_forms(text, link->token);
+    pthread_mutex_unlock(&link->lock);
 }
 
 /* --- filling --- */
@@ -502,6 +537,8 @@ judge(struct attempt *attempt, struct err *err)
         tree.root = NULL;
     }
     attempt->said->bytes = reply->body_bytes;
+    strike_out(attempt, err->text); /* some repeat the key, in whatever they send */
+    strike_out(attempt, attempt->said->code);
     reply_tree_release(&tree);
 }
 
@@ -553,16 +590,16 @@ failed_call(struct attempt *attempt, int r, struct err *err)
         attempt->said->end = HTTP_END_CUT;
         return 1;
     }
-    if (r == -ERR_CONNECT || r == -ERR_TIMEOUT || r == -ERR_PROTOCOL ||
-        r == -ERR_TOO_LARGE) {
-        strike_out(attempt, err->text);
-        if (r == -ERR_TOO_LARGE)
-            err_prefix(err, "%s (max_bytes)", attempt->talk->shown);
-        attempt->outcome = HTTP_TRANSIENT;
-        return 0;
-    }
     strike_out(attempt, err->text);
-    return r;
+    if (r == -ERR_TOO_LARGE) { /* it would be the next time too */
+        err_prefix(err, "%s (max_bytes)", attempt->talk->shown);
+        attempt->said->end = HTTP_END_UPSTREAM;
+        return 1;
+    }
+    if (r != -ERR_CONNECT && r != -ERR_TIMEOUT && r != -ERR_PROTOCOL)
+        return r;
+    attempt->outcome = HTTP_TRANSIENT;
+    return 0;
 }
 
 /* 0: judged, 1: said->end is set, < 0. */
@@ -609,6 +646,7 @@ call_once(struct attempt *attempt, struct err *err)
     if (attempt->sink) {
         call.to_fd = true;
         call.fd = attempt->sink->fd;
+        call.fd_max = spec->max_bytes;
         call.reply_max = 1 << 20;
     }
     r = http_client_call(attempt->talk->client, &call, &attempt->talk->arena,
@@ -726,6 +764,7 @@ run_attempts(struct attempt *attempt, struct err *err)
 
     do {
         err_clear(err);
+        attempt->said->code[0] = '\0';
         arena_clear(&attempt->talk->arena);
         r = call_once(attempt, err);
         if (r != 0)

@@ -74,6 +74,9 @@ struct http_said {
 
 void http_said_release(struct http_said *said);
 
+/* Strike keys and the token out of a text that tells of a reply. Between calls. */
+void http_talk_strike(struct http_talk *talk, char *text);
+
 /*
  * Ask and judge. 0: *ret_said tells (release it), for UPSTREAM and REJECTED err tells
  * why. < 0: the run cannot go on: -ERR_CONFIG, or -ERR_FORBIDDEN for the outcome

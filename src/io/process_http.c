@@ -47,11 +47,14 @@ struct asking {
     char *why;
     int64_t page_rows; /* of the page that is read */
     int64_t rows;      /* of all pages so far */
+    int64_t total;     /* rows that the pages promise; 0 = not told */
+    int64_t last;      /* pages that there are; -1 = not told */
+    bool full;         /* no memory for more rows */
     int failure;       /* of a cell; err has it */
     struct err *err;
 };
 
-enum ask_outcome { ASK_ROWS = 100, ASK_NO_DATA };
+enum ask_outcome { ASK_ROWS = 100, ASK_NO_DATA, ASK_MORE };
 
 static struct http_processor *
 http_of(struct processor *processor)
@@ -246,8 +249,13 @@ take_row(void *arg, const json_t *value)
     struct asking *asking = arg;
     const struct http_processor *http = asking->http;
     size_t next = 0;
-    struct cell *cells = begin_row(asking, &next);
+    struct cell *cells;
 
+    if (row_set_full(asking->out)) {
+        asking->full = true;
+        return 1;
+    }
+    cells = begin_row(asking, &next);
     asking->page_rows++;
     for (size_t i = 0; i < http->n_fields; i++) {
         const json_t *found = reply_value(value, http->paths[i]);
@@ -287,6 +295,7 @@ take_document(struct asking *asking, struct http_said *said, struct call_names *
                         asking->err);
     if (r < 0) {
         asking->item->class = ITEM_UPSTREAM; /* half a zip, or a page of HTML */
+        http_talk_strike(asking->talk, asking->err->text);
         return err_prefix(asking->err, "%s", asking->talk->shown);
     }
     r = document_decode(&raw, http->spec.content.encodings, &text, asking->err);
@@ -316,19 +325,22 @@ number_at(const struct http_said *said, const char *path)
 }
 
 static bool
-is_last_page(const struct asking *asking, const struct http_said *said, int64_t page)
+is_last_page(struct asking *asking, const struct http_said *said, int64_t page)
 {
     const struct http_pages *pages = &asking->http->spec.pages;
     int64_t total = number_at(said, pages->total);
     int64_t last = number_at(said, pages->last);
 
-    if (asking->page_rows == 0)
-        return true;
     if (total >= 0)
-        return asking->rows >= total;
+        asking->total = total;
     if (last >= 0)
-        return (page - pages->from) / pages->step + 1 >= last;
-    return pages->size == 0 || asking->page_rows < pages->size;
+        asking->last = last;
+    if (total >= 0)
+        return asking->page_rows == 0 || asking->rows >= total;
+    if (asking->last >= 0)
+        return (page - pages->from) / pages->step + 1 >= asking->last;
+    return asking->page_rows == 0 || pages->size == 0 ||
+           asking->page_rows < pages->size;
 }
 
 static void
@@ -355,22 +367,12 @@ take_reply(struct asking *asking, struct http_said *said, struct call_names *nam
     else
         (void)take_row(asking, said->tree.root);
     asking->rows += asking->page_rows;
+    if (asking->full)
+        return err_set(asking->err, ERR_TOO_LARGE,
+                       "the rows of one chunk need more than %zu MiB: give the step a "
+                       "smaller `chunk`, or ask for less at once",
+                       asking->out->max_bytes >> 20);
     return asking->failure == 0 ? 0 : PROCESS_FAILED;
-}
-
-/* A promise of rows with none in it is a reply that went wrong. */
-static int
-check_promise(struct asking *asking, const struct http_said *said)
-{
-    int64_t total = number_at(said, asking->http->spec.pages.total);
-
-    if (total <= 0 || asking->rows > 0)
-        return 0;
-    asking->item->class = ITEM_UPSTREAM;
-    (void)err_set(asking->err, ERR_PROTOCOL,
-                  "%s tells of %" PRId64 " rows, but has none at %s",
-                  asking->talk->shown, total, asking->http->spec.rows_path);
-    return PROCESS_FAILED;
 }
 
 static int
@@ -396,6 +398,64 @@ end_of(struct asking *asking, const struct http_said *said)
     return PROCESS_CUT;
 }
 
+/* Rows were promised, and then there were none: a reply that went wrong. 0: ask for the
+ * page again, else an enum process_outcome. */
+static int
+broken_promise(struct asking *asking, int attempt)
+{
+    const struct http_spec *spec = &asking->http->spec;
+    struct io_ctx *io = asking->http->processor.io;
+
+    if (attempt < spec->attempts) {
+        io->wait_ms(io, spec->wait_ms);
+        return io->cut(io) ? PROCESS_CUT : 0;
+    }
+    asking->item->class = ITEM_UPSTREAM;
+    (void)err_set(asking->err, ERR_PROTOCOL,
+                  "%s tells of %" PRId64 " rows, but only %" PRId64 " came at %s",
+                  asking->talk->shown, asking->total, asking->rows, spec->rows_path);
+    return PROCESS_FAILED;
+}
+
+/* One page: ASK_…, an enum process_outcome, or < 0. */
+static int
+ask_page(struct asking *asking, struct call_names *names, int64_t page)
+{
+    const struct http_spec *spec = &asking->http->spec;
+
+    for (int attempt = 1;; attempt++) {
+        scoped(http_said_release) struct http_said said = {0};
+        struct http_extra extras[2] = {0};
+        bool last = true;
+        int r;
+
+        if (spec->pages.param)
+            page_extras(&spec->pages, page, extras);
+        r = http_talk_call(asking->talk, names, extras, NULL, &said, asking->err);
+        if (r < 0)
+            return r;
+        (void)str_copy(asking->item->code, sizeof(asking->item->code), said.code);
+        asking->page_rows = 0;
+        if (said.end == HTTP_END_OK)
+            r = take_reply(asking, &said, names);
+        else if (said.end != HTTP_END_NO_DATA)
+            return end_of(asking, &said);
+        if (r != 0)
+            return r;
+        if (said.end == HTTP_END_OK && spec->pages.param)
+            last = is_last_page(asking, &said, page);
+        if (!last)
+            return ASK_MORE;
+        if (asking->page_rows > 0 || asking->rows >= asking->total)
+            return asking->rows > 0 || (said.end == HTTP_END_OK && !spec->rows_path)
+                       ? ASK_ROWS
+                       : ASK_NO_DATA;
+        r = broken_promise(asking, attempt);
+        if (r != 0)
+            return r;
+    }
+}
+
 /* All pages with one alternative: ASK_…, an enum process_outcome, or < 0. */
 static int
 ask_pages(struct asking *asking, struct call_names *names)
@@ -403,10 +463,9 @@ ask_pages(struct asking *asking, struct call_names *names)
     const struct http_pages *pages = &asking->http->spec.pages;
     int64_t page = pages->from;
 
+    asking->total = 0;
+    asking->last = -1;
     for (int64_t n = 0;; n++, page += pages->step) {
-        scoped(http_said_release) struct http_said said = {0};
-        struct http_extra extras[2] = {0};
-        bool last;
         int r;
 
         if (pages->param && n >= pages->max)
@@ -414,25 +473,9 @@ ask_pages(struct asking *asking, struct call_names *names)
                            "%s: more than %" PRId64 " pages; raise `pages.max` if that "
                            "is right",
                            asking->talk->shown, pages->max);
-        if (pages->param)
-            page_extras(pages, page, extras);
-        r = http_talk_call(asking->talk, names, extras, NULL, &said, asking->err);
-        if (r < 0)
+        r = ask_page(asking, names, page);
+        if (r != ASK_MORE)
             return r;
-        (void)str_copy(asking->item->code, sizeof(asking->item->code), said.code);
-        if (said.end != HTTP_END_OK)
-            return said.end == HTTP_END_NO_DATA && asking->rows > 0
-                       ? ASK_ROWS
-                       : end_of(asking, &said);
-        r = take_reply(asking, &said, names);
-        if (r == 0)
-            r = check_promise(asking, &said);
-        if (r != 0)
-            return r;
-        last = !pages->param || is_last_page(asking, &said, page);
-        if (last)
-            return asking->http->spec.rows_path && asking->rows == 0 ? ASK_NO_DATA
-                                                                     : ASK_ROWS;
     }
 }
 

@@ -66,7 +66,7 @@ check_values(const char *key, const json_t *map, bool templates, struct err *err
             return err_set(err, ERR_CONFIG, "process.map.%s.%s: must be a single value",
                            key, column);
         if (templates && json_is_string(value)) {
-            int r = call_text_check(column, json_string_value(value), err);
+            int r = call_text_check_plain(column, json_string_value(value), err);
 
             if (r < 0)
                 return err_prefix(err, "process.map.%s", key);

@@ -23,6 +23,11 @@
 #define SHOWN_BYTES   60
 #define PATH_NAME_MAX 128
 
+/* What a tree may need, about: "[{},{},…" needs a hundred times its own bytes. */
+#define TREE_MAX_BYTES (INT64_C(512) << 20)
+#define OBJECT_BYTES   256
+#define VALUE_BYTES    128
+
 /* --- XML --- */
 
 struct xml_level {
@@ -37,6 +42,7 @@ struct xml_build {
     int depth; /* of open elements */
     json_t *root;
     const char *refused;
+    int64_t bytes;
 };
 
 static void
@@ -90,6 +96,15 @@ on_start(void *arg, const XML_Char *name, const XML_Char **attributes)
 
     if (build->depth >= XML_DEPTH_MAX) {
         refuse(build, "elements are nested too deep");
+        return;
+    }
+    build->bytes += VALUE_BYTES;
+    for (size_t i = 0; attributes[i]; i += 2)
+        build->bytes += i == 0 ? OBJECT_BYTES + VALUE_BYTES : VALUE_BYTES;
+    if (!build->levels[build->depth].members)
+        build->bytes += OBJECT_BYTES;
+    if (build->bytes > TREE_MAX_BYTES) {
+        refuse(build, "it has too many elements for the memory");
         return;
     }
     build->depth++;
@@ -178,6 +193,28 @@ parse_xml(const char *body, size_t len, json_t **ret_root, struct err *err)
 
 /* --- reading --- */
 
+/* Counted before the parser has made them. */
+static int64_t
+json_tree_bytes(const char *body, size_t len)
+{
+    int64_t bytes = 0;
+    bool quoted = false;
+
+    for (size_t i = 0; i < len; i++) {
+        char c = body[i];
+
+        if (quoted && c == '\\')
+            i++;
+        else if (c == '"')
+            quoted = !quoted;
+        else if (!quoted && (c == '{' || c == '['))
+            bytes += OBJECT_BYTES;
+        else if (!quoted && c == ',')
+            bytes += VALUE_BYTES;
+    }
+    return bytes;
+}
+
 static bool
 begins_with_word(const char *body, size_t len, const char *word)
 {
@@ -226,6 +263,8 @@ reply_tree_parse(const char *body, size_t len, struct reply_tree *ret_tree,
     if (*body == '<') {
         tree.format = REPLY_XML;
         r = parse_xml(body, len, &tree.root, err);
+    } else if (json_tree_bytes(body, len) > TREE_MAX_BYTES) {
+        r = err_set(err, ERR_PROTOCOL, "the reply has too many values for the memory");
     } else {
         tree.format = REPLY_JSON;
         r = json_parse(body, len, JSON_DEPTH_MAX, &tree.root, err);

@@ -119,6 +119,11 @@ take_body(struct exchange *x, const char *data, size_t len)
 {
     const struct http_call *call = x->call;
 
+    if (is_success(x) && call->to_fd && call->fd_max > 0 &&
+        x->reply->body_bytes + (int64_t)len > call->fd_max)
+        return err_set(x->err, ERR_TOO_LARGE,
+                       "the answer is over the %lld bytes allowed",
+                       (long long)call->fd_max);
     if (is_success(x) && call->to_fd)
         return fs_write_all(call->fd, data, len, "the download", x->err);
     if (is_success(x) && call->on_body != NULL)

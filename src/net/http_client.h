@@ -39,6 +39,7 @@ struct http_call {
     size_t reply_max; /* ceiling of reply.body in bytes; 0: 16 MiB */
     bool to_fd;       /* a 2xx body goes to fd instead of reply.body */
     int fd;
+    int64_t fd_max;       /* ceiling of what goes there, in bytes; 0: none */
     http_body_fn on_body; /* or to this; both NULL and false: reply.body */
     void *on_body_arg;
     http_progress_fn on_progress;

@@ -72,6 +72,11 @@ fetch_step_validate(const json_t *def, struct err *err)
     if (r == 0 && (strchr(file, '/') || *file == '.'))
         r = err_set(err, ERR_CONFIG,
                     "fetch.file: must be a plain name, without a folder");
+    if (r == 0)
+        r = call_text_check_plain("fetch.file", file, err);
+    if (r == 0 && json_object_get(fetch, "unzip"))
+        r = call_text_check_plain("fetch.unzip", io_option_text(fetch, "unzip", ""),
+                                  err);
     if (r == 0 && spec.json)
         r = err_set(err, ERR_CONFIG, "fetch.json: a file is fetched without a body");
     return r;
@@ -225,7 +230,10 @@ fetch_once(struct fetch *fetch, struct http_talk *talk, bool *ret_bad, struct er
         r = unpack(fetch, err);
     if (r == 0)
         r = check_file(fetch, fetch->fd, err);
-    return r < 0 && *ret_bad ? err_prefix(err, "%s", talk->shown) : r;
+    if (r == 0 || !*ret_bad)
+        return r;
+    http_talk_strike(talk, err->text);
+    return err_prefix(err, "%s", talk->shown);
 }
 
 static int
@@ -305,6 +313,8 @@ prepare(struct fetch *fetch, struct err *err)
     sweep(above);
     if (r == 0)
         r = fs_mkdir_private(folder, err);
+    if (r == 0) /* for the sweeps of others: it is in use */
+        (void)utimensat(AT_FDCWD, folder, NULL, 0);
     if (r == 0)
         r = http_spec_read(fetch->def, "fetch", HTTP_USE_FETCH, &fetch->spec, err);
     if (r == 0)

@@ -46,6 +46,24 @@ test_A38_what_is_no_reply_is_refused_and_told(void **state)
     }
 }
 
+/* "{}," takes three bytes to send and a hundred times as much to keep. */
+static void
+test_A38_a_reply_that_would_fill_the_memory_is_refused(void **state)
+{
+    scoped(buf_release) struct buf body = {0};
+    struct reply_tree tree = {0};
+    struct err err = {0};
+
+    buf_init(&body, 0);
+    buf_add_str(&body, "[\"{{{\\\"{{{\"");
+    for (int i = 0; i < 1500000; i++)
+        buf_add_str(&body, ",{}");
+    buf_add_str(&body, "]");
+    assert_int_equal(reply_tree_parse(buf_str(&body), body.len, &tree, &err),
+                     -ERR_PROTOCOL);
+    assert_non_null(strstr(err.text, "too many values"));
+}
+
 static void
 test_A38_xml_is_not_nested_without_end(void **state)
 {
@@ -239,6 +257,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_A38_what_is_no_reply_is_refused_and_told),
+        cmocka_unit_test(test_A38_a_reply_that_would_fill_the_memory_is_refused),
         cmocka_unit_test(test_A38_xml_is_not_nested_without_end),
         cmocka_unit_test(test_A38_paths_walk_through_lists),
         cmocka_unit_test(test_A38_texts_are_cast_as_people_write_them),
