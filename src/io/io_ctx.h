@@ -69,7 +69,8 @@ struct io_ctx {
     int (*take_call)(struct io_ctx *io, const char *budget, char why[IO_WHY_MAX],
                      struct err *err);
 
-    /* The provider said that no call is left today. Any thread. */
+    /* The provider said that no call is left today. why stays as it is when that may be
+     * about the day before. Any thread. */
     int (*close_budget)(struct io_ctx *io, const char *budget, char why[IO_WHY_MAX],
                         struct err *err);
 

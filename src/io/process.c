@@ -309,14 +309,22 @@ work(void *arg)
 {
     struct hand *hand = arg;
     struct shift *shift = hand->shift;
+    struct io_ctx *io = shift->process->io;
 
     while (!atomic_load(&shift->closed)) {
         size_t index = atomic_fetch_add(&shift->next, 1);
 
         if (index >= shift->ret->count)
             break;
-        if (shift->process->io->cut(shift->process->io)) {
+        if (shift->ret->items[index].state == ITEM_EARLIER)
+            continue;
+        if (io->cut(io)) {
             close_shift(shift, PROCESS_CUT, index, NULL, NULL);
+            break;
+        }
+        /* A chunk of slow calls may take long. The first lane is the step's thread. */
+        if (hand->lane == 0 && index > 0 && io->stopped(io) == IO_STOP) {
+            close_shift(shift, PROCESS_STOP, index, NULL, NULL);
             break;
         }
         work_on(shift, hand->lane, index);
@@ -339,7 +347,8 @@ clear(struct process *process, size_t count)
 }
 
 void
-process_rows(struct process *process, const struct row_set *in, struct processed *ret)
+process_rows(struct process *process, const struct row_set *in, const bool *earlier,
+             struct processed *ret)
 {
     struct hand hands[PROCESS_LANES_MAX];
     struct shift shift = {.process = process, .in = in, .ret = ret};
@@ -348,6 +357,9 @@ process_rows(struct process *process, const struct row_set *in, struct processed
 
     clear(process, in->count);
     *ret = (struct processed){.items = process->items, .count = in->count};
+    for (size_t i = 0; earlier && i < in->count; i++)
+        if (earlier[i])
+            ret->items[i].state = ITEM_EARLIER;
     pthread_mutex_init(&shift.lock, NULL);
     for (size_t i = 0; i < lanes; i++)
         hands[i] = (struct hand){.shift = &shift, .lane = i};

@@ -34,8 +34,9 @@ struct processed {
     char why[IO_WHY_MAX];
 };
 
+/* earlier: for each row, whether it is passed over; NULL: none. */
 void process_rows(struct process *process, const struct row_set *in,
-                  struct processed *ret);
+                  const bool *earlier, struct processed *ret);
 
 /* Put the rows of the DONE items from .. to - 1 into out, in the order of items. The
  * cells point into the process's sets. */

@@ -25,7 +25,8 @@
 enum item_state {
     ITEM_PENDING, /* not worked on, or given up because the run is to stop */
     ITEM_DONE,
-    ITEM_FAILED, /* of class; err tells */
+    ITEM_FAILED,  /* of class; err tells */
+    ITEM_EARLIER, /* an earlier run has settled it */
 };
 
 /* By what an item can fail and yet be left out. Bits, for masks. */

@@ -202,8 +202,9 @@ calls_close_budget(struct io_ctx *io, const char *budget, char why[IO_WHY_MAX],
 
     if (r == 0)
         r = budget_close(run->env->store, &rule, err);
-    if (r == 0)
-        r = budget_read(run->env->store, &rule, &state, err);
+    if (r <= 0)
+        return r; /* the day has just begun: the provider's word is no word about it */
+    r = budget_read(run->env->store, &rule, &state, err);
     if (r < 0)
         return r;
     grant.used = state.used;

@@ -6,14 +6,14 @@
 #include "run/run_private.h"
 
 #include "base/err.h"
+#include "base/retry.h"
 #include "batch/foreign.h"
 #include "batch/partition.h"
 #include "db/db.h"
 #include "io/formats.h"
 #include "store/store.h"
 
-#define TRIES    3
-#define PAUSE_MS 100
+#define TRIES 8 /* about ten seconds in all */
 
 static struct foreign_key
 key_of(const struct run *run)
@@ -131,20 +131,34 @@ look_again(struct run *run, const struct step_point *point, struct err *err)
     return BATCH_OK;
 }
 
+/* A deadlock, a lock that somebody holds, a connection that broke before the commit was
+ * sent: nothing was committed, and the calls behind the chunk were made. */
+static bool
+may_try_again(const struct run *run, int r)
+{
+    return (r == -ERR_DB_CONFLICT || r == -ERR_STORE_BUSY || r == -ERR_CONNECT) &&
+           run_wish(run) < RUN_TIMEOUT && !atomic_load(&run->cut);
+}
+
 int
 run_foreign_commit(struct run *run, const struct step_checkpoint *cp,
                    const struct step_point *point, struct err *err)
 {
+    struct backoff backoff = {.base_ms = 100, .max_ms = 3000, .jitter = 0.5};
     struct db *db = NULL;
     int r = run_database(run, run->foreign, IO_DB_WRITE, &db, err);
 
     if (r < 0)
         return r;
     r = commit_once(run, db, cp, point, err);
-    for (int tries = 1; r == -ERR_DB_CONFLICT && tries < TRIES; tries++) {
-        run_pause_ms((int64_t)PAUSE_MS * tries);
+    while (backoff.attempts + 1 < TRIES && may_try_again(run, r)) {
+        bool broken = r == -ERR_CONNECT;
+
+        run_pause_ms(backoff_next_ms(&backoff));
         err_clear(err);
-        r = commit_once(run, db, cp, point, err);
+        r = broken ? run_database_again(run, run->foreign, IO_DB_WRITE, &db, err) : 0;
+        if (r == 0)
+            r = commit_once(run, db, cp, point, err);
     }
     if (r == -ERR_COMMIT_UNKNOWN)
         r = look_again(run, point, err);

@@ -210,14 +210,16 @@ chunk_open(struct chunk_run *run, struct err *err)
     if (r == 0)
         r = open_writer(run, &resumed, err);
     if (r == 0)
-        r = chunk_items_open_reader(run->reader, resumed ? ctx->reader_position : NULL,
-                                    err);
-    if (r == 0)
-        r = chunk_items_open(&run->items, ctx, run->reader, err);
-    if (r < 0)
-        return r;
+        r = chunk_items_open_reader(&run->items, run->reader,
+                                    resumed ? ctx->reader_position : NULL, err);
     if (resumed)
         run->counters = ctx->counters;
+    if (r == 0)
+        r = chunk_items_open(&run->items, ctx, run->reader,
+                             run->kind->content_type != NULL, run->counters.skipped,
+                             err);
+    if (r < 0)
+        return r;
     run->chunk_rows = chunk ? (size_t)json_integer_value(chunk) : run->kind->chunk;
     columns = chunk_items_columns(&run->items, &width);
     return writer_begin(run->writer, columns, width, err);
@@ -294,25 +296,29 @@ write_and_commit(struct chunk_run *run, const struct row_set *rows, size_t items
 }
 
 /* The chunk was rolled back for a row in it: each item alone, so that only the bad one
- * is left out. */
+ * is left out. A checkpoint between two of them counts those before it only. */
 static int
 search_bad_item(struct chunk_run *run, bool last, struct err *err)
 {
-    size_t count = run->items.handled;
+    size_t count = run->items.read->count;
 
+    run->counters = run->items.start;
     run->counters.rollbacks++;
     for (size_t i = 0; i < count; i++) {
-        const struct row_set *rows = chunk_items_only(&run->items, i);
         bool end = last && i + 1 == count;
-        int r = write_and_commit(run, rows, i + 1, end, err);
+        int r;
 
+        chunk_items_tally(&run->items, i, i + 1, &run->counters);
+        if (!chunk_items_writes(&run->items, i) && i + 1 < count)
+            continue;
+        r = write_and_commit(run, chunk_items_only(&run->items, i), i + 1, end, err);
         if (r < 0) {
             r = chunk_items_refused(&run->items, i, r, &run->counters, err);
-            /* Even if it was the last: the step's end is a commit of its own. */
-            if (r == 0 && end) {
-                row_set_clear(&run->rows, run->items.read_width);
-                r = write_and_commit(run, &run->rows, count, true, err);
-            }
+            /* Even if it was the last: it stays settled, and the step's end is a commit
+             * of its own. */
+            if (r == 0 && i + 1 == count)
+                r = write_and_commit(run, chunk_items_none(&run->items), count, end,
+                                     err);
         }
         if (r != 0)
             return r;
@@ -324,7 +330,7 @@ static int
 commit_chunk(struct chunk_run *run, const struct row_set *rows, bool last,
              struct err *err)
 {
-    int r = write_and_commit(run, rows, run->items.handled, last, err);
+    int r = write_and_commit(run, rows, run->items.read->count, last, err);
 
     if (r != -ERR_DB_CONSTRAINT || !(run->items.skip_on & ITEM_CONSTRAINT) ||
         !run->writer->in_checkpoint)
@@ -338,6 +344,7 @@ static int
 chunk_do(struct chunk_run *run, bool *ret_last, struct err *err)
 {
     const struct row_set *rows = NULL;
+    struct err bad = {0};
     bool whole = true;
     int read;
     int r = chunk_items_mark(&run->items, err);
@@ -347,17 +354,25 @@ chunk_do(struct chunk_run *run, bool *ret_last, struct err *err)
     read = reader_read_chunk(run->reader, run->chunk_rows, &run->rows, err);
     if (read < 0)
         return read;
-    if (read == READER_BAD)
-        r = chunk_items_bad_record(&run->items, &run->counters, err);
-    if (r == 0)
-        r = chunk_items_work(&run->items, &run->rows, &run->counters, &rows, &whole,
-                             err);
+    if (read == READER_BAD) {
+        if (!chunk_items_skips_record(&run->items))
+            return -(int)err->code;
+        bad = *err;
+        err_clear(err);
+    }
+    r = chunk_items_work(&run->items, &run->rows, &run->counters, &rows, &whole, err);
+    if (r == 0 && read == READER_BAD && whole)
+        r = chunk_items_bad_record(&run->items, &run->counters, &bad, &whole, err);
     if (r < 0)
         return r;
     *ret_last = read == READER_END && whole;
-    if (whole || run->items.handled > 0)
+    if (whole || run->items.settled > 0)
         r = commit_chunk(run, rows, *ret_last, err);
-    return r != 0 ? r : chunk_items_end(&run->items, err);
+    if (r == 0)
+        r = chunk_items_end(&run->items, err);
+    if (r == 0)
+        chunk_items_next(&run->items);
+    return r;
 }
 
 static int

@@ -1,9 +1,11 @@
 /*
  * A chunk may be committed in part: what is done is kept when the budget is used up or
  * an item fails for good, so that no call is made twice. A reader that finds what is
- * left by its own query (requery) may leave gaps; any other goes on where it stopped,
- * so only the items before the first unsettled one are committed. Its position within a
- * chunk is {"before": position before the chunk, "items": how many of it are settled}.
+ * left by its own query (requery) needs nothing more for it; any other goes on where it
+ * stopped, so its position within a chunk is
+ * {"before": position before the chunk, "items": how many are settled without a gap,
+ * "done": [[from, to), ...] those settled behind the first gap}.
+ * A file has its rows in the order of items: nothing behind a gap is kept there.
  */
 #include "steps/chunk_items.h"
 
@@ -21,6 +23,7 @@
 
 #define VALUES_MAX_BYTES 2000
 #define VIEW_EXTRA       3 /* outcome, code, row_count */
+#define SPANS_MAX        1000
 
 /* --- definition --- */
 
@@ -94,9 +97,35 @@ chunk_items_check(const json_t *def, struct err *err)
 
 /* --- open --- */
 
+/* The spans of "done", from the first row on that is read next. */
+static int
+take_spans(struct chunk_items *items, const json_t *done, int64_t before,
+           struct err *err)
+{
+    size_t count = json_array_size(done);
+    int64_t last = before;
+
+    items->spans = xcalloc(count + 1, sizeof(*items->spans));
+    for (size_t i = 0; i < count; i++) {
+        const json_t *span = json_array_get(done, i);
+        int64_t from = json_integer_value(json_array_get(span, 0));
+        int64_t to = json_integer_value(json_array_get(span, 1));
+
+        if (from < last || to <= from)
+            return err_set(err, ERR_INVALID,
+                           "the position of the checkpoint is damaged; ask for a new "
+                           "run (restart: false)");
+        items->spans[items->n_spans++] =
+            (struct item_span){(size_t)(from - before), (size_t)(to - before)};
+        last = to;
+    }
+    return 0;
+}
+
 /* The reader's own position and how many items of the chunk behind it are settled. */
 static int
-unwrap(const char *position, char **ret_before, int64_t *ret_items, struct err *err)
+unwrap(struct chunk_items *items, const char *position, char **ret_before,
+       int64_t *ret_items, struct err *err)
 {
     scoped(json_drop) json_t *root = NULL;
     int r = json_parse(position, strlen(position), JSON_DEPTH_MAX, &root, err);
@@ -112,7 +141,7 @@ unwrap(const char *position, char **ret_before, int64_t *ret_items, struct err *
     if (!json_is_null(json_object_get(root, "before")))
         *ret_before =
             json_dumps(json_object_get(root, "before"), JSON_COMPACT | JSON_ENCODE_ANY);
-    return 0;
+    return take_spans(items, json_object_get(root, "done"), *ret_items, err);
 }
 
 static int
@@ -140,18 +169,19 @@ pass_over(struct reader *reader, int64_t items, struct err *err)
 }
 
 int
-chunk_items_open_reader(struct reader *reader, const char *position, struct err *err)
+chunk_items_open_reader(struct chunk_items *items, struct reader *reader,
+                        const char *position, struct err *err)
 {
     scoped(xfree_ptr) char *before = NULL;
-    int64_t items = -1;
+    int64_t settled = -1;
     int r = 0;
 
     if (position)
-        r = unwrap(position, &before, &items, err);
+        r = unwrap(items, position, &before, &settled, err);
     if (r == 0)
-        r = reader_open(reader, items >= 0 ? before : position, err);
-    if (r == 0 && items > 0)
-        r = pass_over(reader, items, err);
+        r = reader_open(reader, settled >= 0 ? before : position, err);
+    if (r == 0 && settled > 0)
+        r = pass_over(reader, settled, err);
     return r;
 }
 
@@ -174,7 +204,7 @@ make_view_columns(struct chunk_items *items, struct err *err)
 
 int
 chunk_items_open(struct chunk_items *items, struct step_ctx *ctx, struct reader *reader,
-                 struct err *err)
+                 bool into_file, int64_t skipped, struct err *err)
 {
     const json_t *process = json_object_get(ctx->def, "process");
     const json_t *concurrency = json_object_get(ctx->def, "concurrency");
@@ -184,6 +214,8 @@ chunk_items_open(struct chunk_items *items, struct step_ctx *ctx, struct reader 
     items->reader = reader;
     items->in_order = reader->restart != READER_RESTART_REQUERY &&
                       reader->restart != READER_RESTART_BEGINNING;
+    items->gapless = items->in_order && into_file;
+    items->skipped_before = skipped;
     items->read_columns = reader_columns(reader, &items->read_width);
     row_set_init(&items->out, 0);
     buf_init(&items->before, READER_POSITION_MAX_BYTES * 2);
@@ -206,6 +238,8 @@ chunk_items_release(struct chunk_items *items)
     buf_release(&items->before);
     free(items->view_columns);
     free(items->view_cells);
+    free(items->earlier);
+    free(items->spans);
 }
 
 const struct column *
@@ -269,7 +303,7 @@ count_skip(struct chunk_items *items, struct step_counters *counters,
            const char *message, struct err *err)
 {
     counters->skipped++;
-    if (counters->skipped <= items->skip_limit)
+    if (counters->skipped - items->skipped_before <= items->skip_limit)
         return 0;
     return err_set(err, ERR_INVALID,
                    "more than %lld items could not be done (skip.limit); the last: %s",
@@ -278,27 +312,58 @@ count_skip(struct chunk_items *items, struct step_counters *counters,
 
 /* --- a chunk --- */
 
-/* Items that the commit covers, from the first on. */
-static size_t
-settled(const struct chunk_items *items)
+static bool
+is_pending(const struct chunk_items *items, size_t index)
 {
-    size_t i = 0;
-
-    if (!items->process || !items->in_order)
-        return items->read->count;
-    while (i < items->done.count && items->done.items[i].state != ITEM_PENDING)
-        i++;
-    return i;
+    return items->process && items->done.items[index].state == ITEM_PENDING;
 }
 
-static size_t
-pending_before(const struct chunk_items *items, size_t limit)
+static bool
+is_earlier(const struct chunk_items *items, size_t index)
 {
-    size_t count = 0;
+    return items->process && items->done.items[index].state == ITEM_EARLIER;
+}
 
-    for (size_t i = 0; items->process && i < limit; i++)
-        count += items->done.items[i].state == ITEM_PENDING;
+/* Rows that an earlier run has settled, of all that are still to be read. */
+static int64_t
+earlier_rows(const struct chunk_items *items)
+{
+    int64_t count = 0;
+
+    for (size_t i = 0; i < items->n_spans; i++)
+        count += (int64_t)(items->spans[i].to - items->spans[i].from);
     return count;
+}
+
+/* An item's number for people. With a position it is its place in the input; where what
+ * is left is asked for anew, those settled are counted. */
+static int64_t
+number_of(const struct chunk_items *items, size_t index)
+{
+    int64_t number = items->start.read + 1;
+
+    if (items->in_order)
+        return number - earlier_rows(items) + (int64_t)index;
+    for (size_t i = 0; i < index; i++)
+        number += !is_pending(items, i);
+    return number;
+}
+
+void
+chunk_items_tally(const struct chunk_items *items, size_t from, size_t to,
+                  struct step_counters *counters)
+{
+    for (size_t i = from; i < to; i++) {
+        const struct item *item = items->process ? &items->done.items[i] : NULL;
+
+        if (is_pending(items, i) || is_earlier(items, i))
+            continue;
+        counters->read++;
+        if (item && item->state == ITEM_FAILED)
+            counters->skipped++;
+        else if (item)
+            counters->filtered += (int64_t)item->filtered;
+    }
 }
 
 static void
@@ -350,31 +415,65 @@ gather(struct chunk_items *items, size_t from, size_t to)
     return &items->out;
 }
 
-static int
-note_failures(struct chunk_items *items, struct step_counters *counters,
-              struct err *err)
+/* The first one too many, and those behind it, stay pending: what is done is kept. */
+static void
+over_limit(struct chunk_items *items, size_t index, const struct err *why)
 {
-    int64_t base = counters->read - (int64_t)items->read->count;
+    for (size_t i = index; i < items->done.count; i++)
+        if (items->done.items[i].state == ITEM_FAILED)
+            items->done.items[i].state = ITEM_PENDING;
+    if (items->done.failure < 0)
+        return;
+    items->done.failure = -(int)why->code;
+    items->done.err = *why;
+}
 
-    for (size_t i = 0; i < items->handled; i++) {
+static int
+note_failures(struct chunk_items *items, struct err *err)
+{
+    struct step_counters counters = items->start;
+
+    for (size_t i = 0; i < items->done.count; i++) {
         const struct item *item = &items->done.items[i];
-        int r = 0;
+        struct err why = {0};
+        int r;
 
-        counters->filtered += item->state == ITEM_DONE ? (int64_t)item->filtered : 0;
         if (item->state != ITEM_FAILED)
             continue;
-        r = note(items, item->class, i, base + (int64_t)i + 1, item->message, err);
-        if (r == 0)
-            r = count_skip(items, counters, item->message, err);
+        if (count_skip(items, &counters, item->message, &why) < 0) {
+            over_limit(items, i, &why);
+            return 0;
+        }
+        r = note(items, item->class, i, number_of(items, i), item->message, err);
         if (r < 0)
             return r;
     }
     return 0;
 }
 
+/* What may not be kept behind a gap becomes pending again: all that goes into a file,
+ * and what a position of bounded length cannot tell. */
+static void
+drop_behind_gaps(struct chunk_items *items)
+{
+    size_t spans = 0;
+    bool drop = false;
+
+    for (size_t i = 0; i < items->done.count; i++) {
+        struct item *item = &items->done.items[i];
+
+        if (item->state == ITEM_PENDING)
+            drop = drop || (items->gapless && items->in_order);
+        else if (items->in_order && i > 0 && is_pending(items, i - 1))
+            drop = drop || ++spans > SPANS_MAX;
+        if (drop && item->state != ITEM_EARLIER)
+            item->state = ITEM_PENDING;
+    }
+}
+
 /* Why no more items are begun, for the run to say; a limit is noted. */
 static int
-note_stop(struct chunk_items *items, struct step_counters *counters, struct err *err)
+note_stop(struct chunk_items *items, struct err *err)
 {
     const struct processed *done = &items->done;
     size_t i = 0;
@@ -386,9 +485,20 @@ note_stop(struct chunk_items *items, struct step_counters *counters, struct err 
         return 0;
     while (i < done->count && done->items[i].state != ITEM_PENDING)
         i++;
-    return note(items, ITEM_QUOTA, i,
-                counters->read - (int64_t)items->read->count + (int64_t)i + 1,
-                done->why, err);
+    return note(items, ITEM_QUOTA, i, number_of(items, i), done->why, err);
+}
+
+static const bool *
+mark_earlier(struct chunk_items *items, size_t count)
+{
+    if (items->n_spans == 0)
+        return NULL;
+    items->earlier = xrealloc(items->earlier, count + 1);
+    memset(items->earlier, 0, count + 1);
+    for (size_t i = 0; i < items->n_spans; i++)
+        for (size_t k = items->spans[i].from; k < items->spans[i].to && k < count; k++)
+            items->earlier[k] = true;
+    return items->earlier;
 }
 
 int
@@ -399,25 +509,29 @@ chunk_items_work(struct chunk_items *items, const struct row_set *read,
     int r = 0;
 
     items->read = read;
-    counters->read += (int64_t)read->count;
-    if (!items->process) {
-        items->handled = read->count;
-        *ret_whole = true;
-        *ret_rows = read;
-        return 0;
+    items->start = *counters;
+    items->held_back = false;
+    items->settled = read->count;
+    *ret_whole = true;
+    *ret_rows = read;
+    if (items->process) {
+        process_rows(items->process, read, mark_earlier(items, read->count),
+                     &items->done);
+        drop_behind_gaps(items);
+        r = note_failures(items, err);
+        drop_behind_gaps(items); /* one more may be pending by now */
+        if (r == 0)
+            r = note_stop(items, err);
+        if (r < 0)
+            return r;
+        items->settled = 0;
+        for (size_t i = 0; i < read->count; i++)
+            items->settled += !is_pending(items, i);
+        *ret_whole = items->settled == read->count && items->done.failure == 0 &&
+                     items->done.end == PROCESS_DONE;
+        *ret_rows = gather(items, 0, read->count);
     }
-    process_rows(items->process, read, &items->done);
-    items->handled = settled(items);
-    r = note_failures(items, counters, err);
-    if (r == 0)
-        r = note_stop(items, counters, err);
-    if (r < 0)
-        return r;
-    counters->read -= (int64_t)(read->count - items->handled) +
-                      (int64_t)pending_before(items, items->handled);
-    *ret_whole = items->handled == read->count && items->done.failure == 0 &&
-                 items->done.end == PROCESS_DONE;
-    *ret_rows = gather(items, 0, items->handled);
+    chunk_items_tally(items, 0, read->count, counters);
     return 0;
 }
 
@@ -425,6 +539,12 @@ const struct row_set *
 chunk_items_only(struct chunk_items *items, size_t index)
 {
     return gather(items, index, index + 1);
+}
+
+const struct row_set *
+chunk_items_none(struct chunk_items *items)
+{
+    return gather(items, 0, 0);
 }
 
 int
@@ -438,50 +558,132 @@ chunk_items_refused(struct chunk_items *items, size_t index, int failure,
         return failure;
     err_clear(err);
     counters->rollbacks++;
-    r = note(items, ITEM_CONSTRAINT, index,
-             counters->read - (int64_t)items->handled + (int64_t)index + 1, why.text,
-             err);
+    r = note(items, ITEM_CONSTRAINT, index, number_of(items, index), why.text, err);
     return r < 0 ? r : count_skip(items, counters, why.text, err);
+}
+
+bool
+chunk_items_writes(const struct chunk_items *items, size_t index)
+{
+    return !items->process || items->done.items[index].state == ITEM_DONE;
+}
+
+bool
+chunk_items_skips_record(const struct chunk_items *items)
+{
+    return items->skip_on & (unsigned)item_class_parse(items->reader->bad.error_class);
 }
 
 int
 chunk_items_bad_record(struct chunk_items *items, struct step_counters *counters,
-                       struct err *err)
+                       const struct err *why, bool *ret_whole, struct err *err)
 {
     enum item_class class = item_class_parse(items->reader->bad.error_class);
-    struct err why = *err;
+    struct step_counters after = *counters;
+    struct err over = {0};
     int r;
 
-    if (!(items->skip_on & (unsigned)class))
-        return -(int)err->code;
-    err_clear(err);
-    items->read = NULL;
-    counters->read++;
-    r = note(items, class, 0, counters->read, why.text, err);
-    return r < 0 ? r : count_skip(items, counters, why.text, err);
+    if (count_skip(items, &after, why->text, &over) < 0) {
+        items->done.failure = -(int)over.code;
+        items->done.err = over;
+        items->held_back = true;
+        *ret_whole = false;
+        return 0;
+    }
+    r = note(items, class, items->read->count, number_of(items, items->read->count),
+             why->text, err);
+    if (r < 0)
+        return r;
+    after.read++;
+    *counters = after;
+    return 0;
+}
+
+static void
+add_span(struct buf *position, size_t from, size_t to, bool *first)
+{
+    buf_addf(position, "%s[%zu,%zu]", *first ? "" : ",", from, to);
+    *first = false;
+}
+
+/* Those of the chunk behind the first gap, and what is left of the spans behind it. */
+static void
+add_spans(const struct chunk_items *items, size_t gap, size_t count, size_t origin,
+          struct buf *position)
+{
+    size_t read = items->read->count;
+    size_t from = gap;
+    bool first = true;
+
+    for (size_t i = gap; i <= read; i++) {
+        bool settled =
+            i < read && (i < count ? !is_pending(items, i) : is_earlier(items, i));
+
+        if (settled)
+            continue;
+        if (i > from)
+            add_span(position, from - origin, i - origin, &first);
+        from = i + 1;
+    }
+    for (size_t i = 0; i < items->n_spans; i++) {
+        from = items->spans[i].from > read ? items->spans[i].from : read;
+        if (items->spans[i].to > from)
+            add_span(position, from - origin, items->spans[i].to - origin, &first);
+    }
 }
 
 int
 chunk_items_position(const struct chunk_items *items, size_t count,
                      struct buf *position, struct err *err)
 {
-    if (!items->in_order || count >= items->read->count)
+    size_t read = items->read->count;
+    size_t gap = 0;
+    bool more = items->n_spans > 0 && items->spans[items->n_spans - 1].to > read;
+    int r = 0;
+
+    while (gap < count && !is_pending(items, gap))
+        gap++;
+    if (!items->in_order || (gap >= read && !more && !items->held_back))
         return reader_position(items->reader, position, err);
-    buf_addf(position, "{\"before\":%s,\"items\":%zu}",
-             items->before.len ? buf_str(&items->before) : "null", count);
+    buf_add_str(position, "{\"before\":");
+    if (gap >= read && !items->held_back)
+        r = reader_position(items->reader, position, err);
+    else
+        buf_add_str(position, items->before.len ? buf_str(&items->before) : "null");
+    if (r < 0)
+        return r;
+    buf_addf(position, ",\"items\":%zu,\"done\":[",
+             gap >= read && !items->held_back ? 0 : gap);
+    add_spans(items, gap, count, gap >= read && !items->held_back ? read : 0, position);
+    buf_add_str(position, "]}");
     return buf_check(position, "the position within the chunk", err);
+}
+
+void
+chunk_items_next(struct chunk_items *items)
+{
+    size_t read = items->read->count;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < items->n_spans; i++) {
+        struct item_span span = items->spans[i];
+
+        if (span.to <= read)
+            continue;
+        items->spans[kept++] =
+            (struct item_span){span.from > read ? span.from - read : 0, span.to - read};
+    }
+    items->n_spans = kept;
 }
 
 int
 chunk_items_end(const struct chunk_items *items, struct err *err)
 {
-    if (!items->process)
-        return STEP_COMPLETED;
     if (items->done.failure < 0) {
         *err = items->done.err;
         return items->done.failure;
     }
-    switch (items->done.end) {
+    switch (items->done.end) { /* without processors it is DONE */
     case PROCESS_DONE:
     case PROCESS_FAILED:
         return STEP_COMPLETED;

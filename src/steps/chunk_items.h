@@ -14,6 +14,12 @@
 
 struct reader;
 
+/* Rows from .. to - 1, counted from the one that is read next. */
+struct item_span {
+    size_t from;
+    size_t to;
+};
+
 struct chunk_items {
     struct step_ctx *ctx;
     struct reader *reader;
@@ -22,16 +28,21 @@ struct chunk_items {
     int64_t skip_limit;
     const struct column *read_columns;
     size_t read_width;
-    bool in_order; /* the reader keeps a position: only a first part may be committed */
+    int64_t skipped_before; /* by earlier runs: no part of the limit */
+    bool in_order;          /* the reader keeps a position */
+    bool gapless;           /* only what stands before the first gap may be committed */
+    struct item_span *spans; /* settled by an earlier run, ascending */
+    size_t n_spans;
 
     /* Of the chunk under way. */
     const struct row_set *read;
+    struct step_counters start; /* before the chunk */
     struct processed done;
-    size_t first;   /* item of the chunk that comes next to be written */
-    size_t handled; /* items from first on that are settled, one way or the other */
+    size_t settled; /* items that are settled, one way or the other */
+    bool held_back; /* the reader stands behind a bad record that is not settled */
+    bool *earlier;
     struct row_set out;
     struct buf before; /* the reader's position before the chunk */
-    bool has_before;
     struct column *view_columns;
     struct cell *view_cells;
     size_t view_cap;
@@ -40,14 +51,16 @@ struct chunk_items {
 
 int chunk_items_check(const json_t *def, struct err *err) must_check;
 
-/* After the reader is open. position: what the checkpoint has, NULL = the start. */
-int chunk_items_open(struct chunk_items *items, struct step_ctx *ctx,
-                     struct reader *reader, struct err *err) must_check;
-void chunk_items_release(struct chunk_items *items);
+/* Open the reader where the checkpoint stands, which may be within a chunk of it. First
+ * of all. position: what the checkpoint has, NULL = the start. */
+int chunk_items_open_reader(struct chunk_items *items, struct reader *reader,
+                            const char *position, struct err *err) must_check;
 
-/* Open the reader where the checkpoint stands, which may be within a chunk of it. */
-int chunk_items_open_reader(struct reader *reader, const char *position,
-                            struct err *err) must_check;
+/* After the reader is open. skipped: what the counter stands at. */
+int chunk_items_open(struct chunk_items *items, struct step_ctx *ctx,
+                     struct reader *reader, bool into_file, int64_t skipped,
+                     struct err *err) must_check;
+void chunk_items_release(struct chunk_items *items);
 
 /* What the writer gets. */
 const struct column *chunk_items_columns(const struct chunk_items *items,
@@ -66,19 +79,35 @@ int chunk_items_work(struct chunk_items *items, const struct row_set *read,
 
 /* Only the item at index: for the search for a bad one. */
 const struct row_set *chunk_items_only(struct chunk_items *items, size_t index);
+const struct row_set *chunk_items_none(struct chunk_items *items);
+
+/* Has the item at index anything to be written? */
+bool chunk_items_writes(const struct chunk_items *items, size_t index);
+
+/* Add what items from .. to - 1 count for, but for what is written of them. */
+void chunk_items_tally(const struct chunk_items *items, size_t from, size_t to,
+                       struct step_counters *counters);
 
 /* Is an item that the database refused to be left out? Notes it and counts: 0. Else the
  * error, as it is. */
 int chunk_items_refused(struct chunk_items *items, size_t index, int failure,
                         struct step_counters *counters, struct err *err) must_check;
 
-/* A record that cannot be read: 0, left out; or the error. */
+/* Is the record that the reader could not read to be left out? */
+bool chunk_items_skips_record(const struct chunk_items *items);
+
+/* A record behind the chunk that cannot be read, after all else of it is settled: it
+ * is left out, or (too many) the step fails after the commit. */
 int chunk_items_bad_record(struct chunk_items *items, struct step_counters *counters,
+                           const struct err *why, bool *ret_whole,
                            struct err *err) must_check;
 
-/* Append the position for a checkpoint behind `count` items of the chunk. */
+/* Append the position for a checkpoint when the first `count` items have been tried. */
 int chunk_items_position(const struct chunk_items *items, size_t count,
                          struct buf *position, struct err *err) must_check;
+
+/* After the commit, when the next chunk is to be read. */
+void chunk_items_next(struct chunk_items *items);
 
 /* After the commit: STEP_COMPLETED, go on; STEP_STOPPED; or why the step fails. */
 int chunk_items_end(const struct chunk_items *items, struct err *err) must_check;

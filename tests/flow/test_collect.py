@@ -14,7 +14,7 @@ import zipfile
 
 import pytest
 
-from pawl_env import Site, wait_for
+from pawl_env import Site, psql, wait_for
 
 SECRET = "s3cret/key+with=signs"
 
@@ -102,8 +102,10 @@ def collect(url, http="", step="", name="cells", read=None, more="", budget="geo
 {more}"""
 
 
+# What a provider says in the first minutes of a day closes no day.
+ZONE = "Asia/Seoul" if (time.time() + 9 * 3600) % 86400 > 600 else "Europe/Berlin"
 SETTINGS = """\
-budgets: {{geo: {{per_day: {per_day}, zone: Asia/Seoul{spacing}}}}}
+budgets: {{geo: {{per_day: {per_day}, zone: """ + ZONE + """{spacing}}}}}
 keys: [GEO_KEY]
 """
 
@@ -203,6 +205,12 @@ def test_A13_keys_are_sent_and_never_told(place, standin):
     assert standin.queries[0]["serviceKey"] == SECRET
     told = json.dumps(request) + site.worker.log()
     assert "s3cret" not in told
+    for body in (f"no right for {SECRET}", "x" * 45 + SECRET, "{" + SECRET,
+                 "the key " + SECRET.replace("/", "\\/"), urllib.parse.quote(SECRET, safe="")):
+        standin.reply = lambda query, body=body: (200, body.encode())
+        request = site.wait_final(site.submit_id("cells"))
+        assert request["outcome"] == "ERROR" and "JSON" in request["detail"], request
+        assert "s3cret" not in json.dumps(request) + site.worker.log(), body
 
 
 def test_A22_a_fatal_code_keeps_what_was_done_before(place, standin):
@@ -346,6 +354,17 @@ def test_A37_what_comes_instead_of_the_file_is_told(place, standin):
     assert request["outcome"] == "STOPPED" and "enough" in request["detail"], request
 
 
+def test_A37_what_is_fetched_has_a_ceiling(place, standin):
+    site = place(load_job(standin.url, more="max_bytes: 20KiB"))
+    standin.reply = lambda query: (200, b"x" * 20481)
+    request = site.wait_final(site.submit_id("load"))
+    assert request["outcome"] == "ERROR" and "20480" in request["detail"], request
+    assert "max_bytes" in request["detail"] and standin.total() == 1
+    standin.reply = lambda query: (200, f"no zip for {SECRET}".encode())
+    request = site.wait_final(site.submit_id("load"))
+    assert "not a zip" in request["detail"] and "s3cret" not in json.dumps(request), request
+
+
 def test_A37_size_and_hash_are_checked(place, standin):
     text = lines(300)
     good = hashlib.sha256(text.encode()).hexdigest()
@@ -454,6 +473,31 @@ def test_A38_xml_pages_are_read_to_the_last(place, standin):
                                    b"</returnReasonCode></cmmMsgHeader></OpenAPI_ServiceResponse>")
     stopped = site.wait_final(site.submit_id("shapes"))
     assert stopped["outcome"] == "STOPPED" and "code 22" in stopped["detail"], stopped
+
+
+def test_A38_rows_that_were_promised_come_or_the_item_fails(place, standin):
+    site = place(api_job(standin.url, indent("""
+        pages: {param: page, size_param: size, size: 2, total: total}
+        rows: {json: rows}
+        retry: {attempts: 2, wait: 10ms}
+        outcomes: {code: code, codes: {"000": ok, "013": no-data}}
+        """)), cells=(1, 1))
+
+    def reply(query):
+        rows = {"1": ["a", "b"], "2": ["c", "d"], "3": ["e"]}[query["page"]]
+        body = {"code": "000", "total": 5, "rows": [{"v": v} for v in rows]}
+        if query["page"] == "2" and standin.total() in bad:
+            body = {"code": "013"} if standin.total() % 2 else {**body, "rows": []}
+        return 200, body
+
+    standin.reply = reply
+    bad = {2, 3}  # both attempts: one without rows, one that says no data
+    request = site.wait_final(site.submit_id("shapes"))
+    assert request["outcome"] == "ERROR" and "5 rows, but only 2" in request["detail"], request
+    assert site.one("SELECT count(*) AS n FROM trade") == 0
+    bad = {5}  # only the first
+    assert site.wait_final(site.submit_id("shapes"))["outcome"] == "COMPLETED"
+    assert [row["apt"] for row in site.sql("SELECT apt FROM trade ORDER BY apt")] == list("abcde")
 
 
 def test_A38_alternatives_single_objects_and_a_filter(place, standin):
@@ -602,6 +646,116 @@ def test_A22_the_ledger_commits_with_the_rows(place, standin):
         {"outcome": "no-data", "code": "013", "n": 0, "items": 3},
         {"outcome": "ok", "code": "000", "n": 2, "items": 69}]
     assert site.one("SELECT count(*) AS n FROM trade") == 138
+
+
+def by_position(url, step):
+    """A reader that keeps a position, so what stands behind a gap must be remembered."""
+    return f"""\
+  places:
+    retry: none
+    steps:
+      - name: collect
+        chunk: 12
+        {step}
+        read: {{items: {{district: {{from: 1, to: 30}}}}}}
+        process:
+          http:
+            url: "{url}/trades"
+            query: {{district: "{{district}}", month: m}}
+            rows: {{json: rows}}
+            fields: [apt, amount]
+            retry: none
+            outcomes: {{code: code, codes: {{"000": ok, "020": limit, "010": fatal}}}}
+        write:
+          database: main
+          rows: "INSERT INTO trade (district, month, apt, amount) VALUES (:district, 'm', :apt, :amount)"
+"""
+
+
+def answers(bad, code=None):
+    def reply(query):
+        if query["district"] in bad:
+            time.sleep(0.3)  # the others of the chunk are done by then
+            return (200, {"code": code}) if code else (500, {})
+        return 200, {"code": "000", "rows": [{"apt": "A", "amount": 1}]}
+    return reply
+
+
+@pytest.mark.parametrize("code", ["010", "020"])
+def test_A22_what_was_done_behind_a_gap_is_not_asked_for_again(place, standin, code):
+    site = place(by_position(standin.url, "concurrency: 4"))
+    bad = {"14", "20"}
+    standin.reply = answers(bad, code)
+    assert site.wait_final(site.submit_id("places"))["outcome"] in ("ERROR", "STOPPED")
+    assert site.one("SELECT count(*) AS n FROM trade") == standin.total() - len(
+        [1 for district, _ in standin.calls if district in bad])
+    assert standin.total() > 16
+    bad.clear()
+    assert site.wait_final(site.submit_id("places"))["outcome"] == "COMPLETED"
+    assert {key[0] for key, n in standin.calls.items() if n > 1} <= {"14", "20"}
+    assert site.one("SELECT count(*) AS n FROM trade") == 30
+    assert site.one("SELECT count(DISTINCT district) AS n FROM trade") == 30
+    assert site.sql("SELECT read_count, write_count FROM pawl.step_execution ORDER BY id DESC LIMIT 1") == [
+        {"read_count": 30, "write_count": 30}]
+
+
+def test_A38_one_too_many_fails_the_run_and_loses_no_call(place, standin):
+    site = place(by_position(standin.url, "skip: {limit: 2, on: [upstream]}"))
+    bad = {"2", "4", "6", "9"}
+    standin.reply = answers(bad)
+    first = site.wait_final(site.submit_id("places"))
+    assert first["outcome"] == "ERROR" and "skip.limit" in first["detail"], first
+    assert site.one("SELECT count(*) AS n FROM trade") == 8
+    second = site.wait_final(site.submit_id("places"))  # a run of its own, with its own limit
+    assert second["outcome"] == "COMPLETED", second
+    assert site.one("SELECT count(DISTINCT district) AS n FROM trade") == 26
+    assert {key[0] for key, n in standin.calls.items() if n > 1} == {"6", "9"}
+    assert sorted(row["item"] for row in site.sql("SELECT item FROM pawl.step_skip")) == [2, 4, 6, 9]
+    assert site.sql("SELECT read_count, write_count, skip_count FROM pawl.step_execution "
+                    "ORDER BY id DESC LIMIT 1") == [
+        {"read_count": 30, "write_count": 26, "skip_count": 4}]
+
+
+def test_A22_a_stop_does_not_wait_for_the_chunk(place, standin):
+    site = place(by_position(standin.url, "concurrency: 2"))
+    standin.reply = answers(())
+    standin.delay = 0.1
+    first = site.submit_id("places")
+    wait_for(lambda: standin.total() >= 4, "some calls")
+    site.call("POST", f"/api/v1/requests/{first}/stop", {})
+    assert site.wait_final(first)["outcome"] == "STOPPED"
+    done = site.one("SELECT count(*) AS n FROM trade")
+    assert 4 <= done < 12 and standin.total() == done
+    standin.delay = 0
+    assert site.wait_final(site.submit_id("places"))["outcome"] == "COMPLETED"
+    each_once(standin, 30)
+
+
+def test_A22_a_chunk_that_another_database_refuses_for_now_is_tried_again(place, standin):
+    job = by_position(standin.url, "concurrency: 4").replace("database: main", "database: pg")
+    site = place(job)
+    name = f"trade_{os.getpid()}"
+    site.configure(job.replace("INTO trade", f"INTO {name}"), SETTINGS.format(per_day=1000, spacing=""))
+    site.down()
+    psql(site.pg_url, f"""
+        CREATE TABLE {name} (district text, month text, apt text, amount bigint);
+        CREATE SEQUENCE {name}_tries;
+        CREATE FUNCTION {name}_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+        DECLARE n bigint := nextval('{name}_tries');
+        BEGIN
+            IF n = 1 THEN RAISE EXCEPTION 'dead' USING ERRCODE = '40P01'; END IF;
+            IF n = 2 THEN RAISE EXCEPTION 'locked' USING ERRCODE = '55P03'; END IF;
+            IF n = 3 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+            RETURN new;
+        END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON {name} FOR EACH ROW EXECUTE FUNCTION {name}_refuse();
+    """)
+    site.up()
+    standin.reply = answers(())
+    done = site.wait_final(site.submit_id("places"))
+    assert done["outcome"] == "COMPLETED", done
+    each_once(standin, 30)
+    assert psql(site.pg_url, f"SELECT count(DISTINCT district) FROM {name}").strip() == "30"
 
 
 def test_A13_a_key_that_nobody_named_is_found_by_the_check(cluster, standin):

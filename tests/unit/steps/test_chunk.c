@@ -24,7 +24,8 @@ struct step_test {
     int checkpoints;
     int stop_after; /* checkpoints; 0 = never */
     enum io_stop stop_as;
-    int lost_at; /* the checkpoint that finds the token stale */
+    int lost_at;       /* the checkpoint that finds the token stale */
+    int64_t reads[40]; /* what each checkpoint counted as read */
     int64_t progress_done;
     char message[128];
     bool last;
@@ -96,6 +97,8 @@ take_checkpoint(void *arg, const struct step_checkpoint *cp, struct err *err)
     (void)snprintf(s->state, sizeof(s->state), "%s", cp->writer_state);
     s->counters = cp->counters;
     s->last = cp->last;
+    if (s->checkpoints <= (int)array_len(s->reads))
+        s->reads[s->checkpoints - 1] = cp->counters.read;
     return 0;
 }
 
@@ -377,6 +380,63 @@ a_failing_row_ends_the_step_with_its_cause(enum testdb_kind kind)
     end(&s);
 }
 
+static int
+note_nothing(struct io_ctx *io, const struct io_skip *skip, struct err *err)
+{
+    return 0;
+}
+
+/* While the bad row is searched for each commit counts what it covers, and no more: a
+ * crash between two of them would count the rest again. */
+static void
+A22_a_search_for_a_bad_row_counts_what_it_commits(enum testdb_kind kind)
+{
+    struct step_result result;
+    struct step_test s;
+
+    if (!begin(&s, kind, "{}"))
+        skip();
+    s.t.io.skip = note_nothing;
+    ok(&s.t, db_script(s.dbs[1], "INSERT INTO copy VALUES (3, 'there')", &s.t.err));
+    set_def(&s, "{\"name\":\"copy\",\"chunk\":10,\"skip\":{\"limit\":1,\"on\":["
+                "\"constraint\"]},\"read\":{\"sql\":\"SELECT id, name FROM city ORDER "
+                "BY id\",\"database\":\"shop\"},\"write\":{\"database\":\"main\","
+                "\"rows\":\"INSERT INTO copy (id, name) VALUES (:id, :name)\"}}");
+    s.lost_at = 6; /* rows 0, 1, 2, (3), 4, 5 */
+    assert_int_equal(step_run(&s.ctx, &result, &s.t.err), STEP_LOST);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(s.reads[i], i + 1);
+    assert_int_equal(s.counters.read, 6);
+    assert_int_equal(s.counters.written, 5);
+    assert_int_equal(s.counters.skipped, 1);
+    resume(&s);
+    assert_int_equal(step_run(&s.ctx, &result, &s.t.err), STEP_COMPLETED);
+    assert_int_equal(count(&s, "SELECT count(*) FROM copy"), ROWS);
+    assert_int_equal(s.counters.read, ROWS);
+    assert_int_equal(s.counters.written, ROWS - 1);
+    assert_int_equal(s.counters.skipped, 1);
+    end(&s);
+}
+
+static void
+test_A13_a_key_has_a_place_only_in_what_is_sent(void **state)
+{
+    static const char *const wrong[] = {
+        "{\"name\":\"a\",\"read\":{\"items\":{\"n\":[1]}},\"process\":{\"map\":{"
+        "\"set\":{\"c\":\"{key:GEO}\"}}},\"write\":{\"file\":\"a.csv\"}}",
+        "{\"name\":\"a\",\"fetch\":{\"url\":\"http://x/\",\"file\":\"{key:GEO}\"}}",
+    };
+
+    for (size_t i = 0; i < array_len(wrong); i++) {
+        json_t *def = json_of(wrong[i]);
+        struct err err = {0};
+
+        assert_int_equal(step_validate(def, &err), -ERR_CONFIG);
+        assert_non_null(strstr(err.text, "only in what is sent"));
+        json_decref(def);
+    }
+}
+
 static void
 a_csv_is_loaded_with_types_and_goes_on_after_a_stop(enum testdb_kind kind)
 {
@@ -617,7 +677,8 @@ test_a_wrong_definition_is_told_by_its_key(void **state)
         fn(TESTDB_PG);                                                                 \
     }
 
-on_both(an_export_counts_its_rows_and_names_its_file) on_both(no_rows_are_a_result_too)
+on_both(A22_a_search_for_a_bad_row_counts_what_it_commits) on_both(
+    an_export_counts_its_rows_and_names_its_file) on_both(no_rows_are_a_result_too)
     on_both(B28_a_stop_ends_at_a_border_and_the_next_run_makes_the_same_file)
         on_both(B28_a_cancel_is_seen_at_the_next_border) on_both(
             a_part_that_is_gone_starts_the_step_at_zero_and_says_so)
@@ -636,6 +697,8 @@ on_both(an_export_counts_its_rows_and_names_its_file) on_both(no_rows_are_a_resu
                             int main(void)
 {
     const struct CMUnitTest tests[] = {
+        both(A22_a_search_for_a_bad_row_counts_what_it_commits),
+        cmocka_unit_test(test_A13_a_key_has_a_place_only_in_what_is_sent),
         both(an_export_counts_its_rows_and_names_its_file),
         both(no_rows_are_a_result_too),
         both(B28_a_stop_ends_at_a_border_and_the_next_run_makes_the_same_file),
