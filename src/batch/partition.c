@@ -47,6 +47,7 @@ batch_cut_range(int64_t least, int64_t greatest, size_t wanted,
 
 struct opening {
     const struct batch_share *share;
+    const char *cut_by;
     const struct batch_cut *cuts;
     size_t count;
     const struct hand_order *hands;
@@ -60,6 +61,24 @@ count_in(struct db *db, int64_t instance_id, const char *step, int64_t *ret_coun
 
     return db_query_i64(db, store_sql(db, STMT_PARTITION_COUNT), params, 2, ret_count,
                         err);
+}
+
+static int
+check_key(struct db *db, const struct opening *opening, struct err *err)
+{
+    const struct batch_share *share = opening->share;
+    scoped(db_rows_end) struct db_rows rows = {0};
+    int r = db_ask(db, store_sql(db, STMT_PARTITION_CUT_BY), &rows, err,
+                   p_i64(share->instance_id), p_text(share->step));
+
+    if (r == 0)
+        r = db_next(&rows, err);
+    if (r <= 0 || str_eq(db_text(&rows, 0), opening->cut_by))
+        return r < 0 ? r : 0;
+    return err_set(err, ERR_INVALID,
+                   "the run that stopped was cut by \"%.80s\", the job says \"%.80s\" "
+                   "now; ask for a new run (restart: false)",
+                   db_text(&rows, 0), opening->cut_by);
 }
 
 static int
@@ -79,8 +98,11 @@ open_fn(struct db *db, void *arg, struct err *err)
         r = db_run(db, store_sql(db, STMT_PARTITION_ADD), err,
                    p_i64(share->instance_id), p_text(share->step),
                    p_i64((int64_t)i + 1), cut->has_lower ? p_i64(cut->lower) : p_null(),
-                   cut->has_upper ? p_i64(cut->upper) : p_null());
+                   cut->has_upper ? p_i64(cut->upper) : p_null(),
+                   p_text(opening->cut_by));
     }
+    if (r >= 0 && there > 0)
+        r = check_key(db, opening, err);
     if (r >= 0)
         r = db_run(db, store_sql(db, STMT_PARTITION_AGAIN), err,
                    p_i64(share->instance_id), p_text(share->step));
@@ -91,11 +113,11 @@ open_fn(struct db *db, void *arg, struct err *err)
 
 int
 batch_partitions_open(struct store *store, const struct batch_share *share,
-                      const struct batch_cut *cuts, size_t count,
+                      const char *cut_by, const struct batch_cut *cuts, size_t count,
                       const struct hand_order *hands, struct err *err)
 {
     struct opening opening = {
-        .share = share, .cuts = cuts, .count = count, .hands = hands};
+        .share = share, .cut_by = cut_by, .cuts = cuts, .count = count, .hands = hands};
     int r = store_write(store, STORE_NORMAL, open_fn, &opening, err);
 
     if (r == BATCH_OK)

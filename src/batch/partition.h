@@ -55,11 +55,13 @@ int batch_partitions_there(struct store *store, int64_t instance_id, const char 
 
 /*
  * Cut the step, unless it is; what failed in an earlier try is free again; let the
- * hands in. One transaction. BATCH_OK, BATCH_LOST.
+ * hands in. One transaction. cut_by: the key, "" = numbers of rows. BATCH_OK,
+ * BATCH_LOST; -ERR_INVALID when it was cut by another key.
  */
 int batch_partitions_open(struct store *store, const struct batch_share *share,
-                          const struct batch_cut *cuts, size_t count,
-                          const struct hand_order *hands, struct err *err) must_check;
+                          const char *cut_by, const struct batch_cut *cuts,
+                          size_t count, const struct hand_order *hands,
+                          struct err *err) must_check;
 
 enum { BATCH_NONE_FREE = 3 };
 

@@ -90,6 +90,14 @@ settle(struct parts *parts, const struct batch_partition *partition, int outcome
                                   failed ? failure->text : NULL, err);
 }
 
+/* NULL: rows are cut by their numbers. */
+static const char *
+key_of(const struct parts *parts)
+{
+    return json_string_value(
+        json_object_get(json_object_get(parts->def, "partition"), "key"));
+}
+
 static const char *
 bounds(struct run *run, const struct batch_cut *cut)
 {
@@ -109,8 +117,7 @@ carry_partition(struct parts *parts, struct batch_partition *partition, struct e
     struct run *run = parts->run;
     const char *step_name = run->step_name;
     const struct io_range range = {
-        .key = json_string_value(
-            json_object_get(json_object_get(parts->def, "partition"), "key")),
+        .key = key_of(parts),
         .has_lower = partition->cut.has_lower,
         .has_upper = partition->cut.has_upper,
         .lower = partition->cut.lower,
@@ -208,8 +215,7 @@ cut(struct parts *parts, struct io_ctx *io, struct batch_cut *cuts, size_t *ret_
     struct err *err)
 {
     const json_t *read = json_object_get(parts->def, "read");
-    const char *key = json_string_value(
-        json_object_get(json_object_get(parts->def, "partition"), "key"));
+    const char *key = key_of(parts);
     size_t wanted =
         (size_t)json_integer_value(json_object_get(parts->def, "partitions"));
     const struct reader_kind *kind;
@@ -260,7 +266,9 @@ open_parts(struct parts *parts, struct io_ctx *io, struct err *err)
     left = (int64_t)count + stand.count - stand.completed;
     /* maxCalls is counted by request: then nobody may call beside us. */
     hands.count = left > 1 && run->max_calls < 0 ? (size_t)(left - 1) : 0;
-    return batch_partitions_open(run->env->store, share, cuts, count, &hands, err);
+    return batch_partitions_open(run->env->store, share,
+                                 key_of(parts) ? key_of(parts) : "", cuts, count,
+                                 &hands, err);
 }
 
 static void

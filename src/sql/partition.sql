@@ -1,9 +1,13 @@
 -- Partitions of steps, and the requests that help with them. Each write of a run follows
 -- queue_hold of its own claim and of its parent's in the same transaction.
 
--- name: partition_add (instance_id bigint, step text, n bigint, lower bigint, upper bigint)
-INSERT INTO pawl.step_partition (instance_id, step, n, lower, upper, state)
-VALUES ($1, $2, $3, $4, $5, 'FREE');
+-- name: partition_add (instance_id bigint, step text, n bigint, lower bigint, upper bigint,
+-- cut_by text)
+INSERT INTO pawl.step_partition (instance_id, step, n, lower, upper, cut_by, state)
+VALUES ($1, $2, $3, $4, $5, $6, 'FREE');
+
+-- name: partition_cut_by (instance_id bigint, step text) -> (cut_by text)
+SELECT cut_by FROM pawl.step_partition WHERE instance_id = $1 AND step = $2 AND n = 1;
 
 -- name: partition_count (instance_id bigint, step text) -> (n bigint)
 SELECT count(*) AS n FROM pawl.step_partition WHERE instance_id = $1 AND step = $2;

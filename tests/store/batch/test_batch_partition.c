@@ -72,8 +72,9 @@ begin(struct harness *h, struct site *site)
     hands.parent = &parent;
     hands.parent_token = site->parent.token.number;
     hands.execution_id = site->execution_id;
-    assert_int_equal(batch_partitions_open(h->store, &site->run, cuts, 3, &hands, &err),
-                     BATCH_OK);
+    assert_int_equal(
+        batch_partitions_open(h->store, &site->run, "id", cuts, 3, &hands, &err),
+        BATCH_OK);
     claim = claim_one(h, "w2");
     site->hand = site->run;
     site->hand.request_id = claim.first_id;
@@ -270,9 +271,14 @@ test_a_failed_partition_is_told_and_free_again_for_the_next_try(struct harness *
     assert_int_equal(stand(h, &site).failed, 1);
     assert_string_equal(stand(h, &site).message, "row 7: no");
     assert_int_equal(take(h, &site, &site.run).n, partition.n + 1);
-    assert_int_equal(batch_partitions_open(h->store, &site.run, cuts, 3, &none, &err),
-                     BATCH_OK);
+    assert_int_equal(
+        batch_partitions_open(h->store, &site.run, "id", cuts, 3, &none, &err),
+        BATCH_OK);
     assert_int_equal(stand(h, &site).failed, 0);
+    assert_int_equal(
+        batch_partitions_open(h->store, &site.run, "day", cuts, 3, &none, &err),
+        -ERR_INVALID);
+    assert_non_null(strstr(err.text, "was cut by \"id\""));
     assert_int_equal(stand(h, &site).count, 3);
     assert_int_equal(take(h, &site, &site.run).n, partition.n);
 }
