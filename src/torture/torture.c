@@ -171,6 +171,20 @@ kill_at(struct torturing *t, int place, struct err *err)
     return r;
 }
 
+static bool
+reads_all_again(const struct torturing *t)
+{
+    bool found = false;
+
+    for (size_t i = 0; has_steps(t, i); i++) {
+        const json_t *read = json_object_get(plan_step(&t->plan, i), "read");
+        const char *restart = json_string_value(json_object_get(read, "restart"));
+
+        found = found || str_eq(restart, "beginning");
+    }
+    return found;
+}
+
 /* Each process commits a chunk, or where there are many a few of them, and is killed.
  * It takes fewer processes than there are places, or no end is in sight. */
 static int
@@ -190,6 +204,8 @@ kill_again_and_again(struct torturing *t, struct err *err)
         killed = end.spot;
         step_of(t, &killed)->kills++;
         child.follow = true;
+        if (reads_all_again(t)) /* comes on only if it may live a little longer */
+            child.die_commits++;
         tell(t, &killed);
     }
     if (r == 0 && end.killed) {
