@@ -322,11 +322,6 @@ work(void *arg)
             close_shift(shift, PROCESS_CUT, index, NULL, NULL);
             break;
         }
-        /* A chunk of slow calls may take long. The first lane is the step's thread. */
-        if (hand->lane == 0 && index > 0 && io->stopped(io) == IO_STOP) {
-            close_shift(shift, PROCESS_STOP, index, NULL, NULL);
-            break;
-        }
         work_on(shift, hand->lane, index);
     }
     return NULL;

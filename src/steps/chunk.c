@@ -309,6 +309,10 @@ search_bad_item(struct chunk_run *run, bool last, struct err *err)
         int r;
 
         chunk_items_tally(&run->items, i, i + 1, &run->counters);
+        if (i + 1 == count && run->items.left_out) {
+            run->counters.read++;
+            run->counters.skipped++;
+        }
         if (!chunk_items_writes(&run->items, i) && i + 1 < count)
             continue;
         r = write_and_commit(run, chunk_items_only(&run->items, i), i + 1, end, err);

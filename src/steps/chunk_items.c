@@ -510,6 +510,7 @@ chunk_items_work(struct chunk_items *items, const struct row_set *read,
 
     items->read = read;
     items->start = *counters;
+    items->left_out = false;
     items->held_back = false;
     items->settled = read->count;
     *ret_whole = true;
@@ -595,6 +596,7 @@ chunk_items_bad_record(struct chunk_items *items, struct step_counters *counters
     if (r < 0)
         return r;
     after.read++;
+    items->left_out = true;
     *counters = after;
     return 0;
 }

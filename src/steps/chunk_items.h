@@ -39,6 +39,7 @@ struct chunk_items {
     struct step_counters start; /* before the chunk */
     struct processed done;
     size_t settled; /* items that are settled, one way or the other */
+    bool left_out;  /* a bad record behind them, which is left out */
     bool held_back; /* the reader stands behind a bad record that is not settled */
     bool *earlier;
     struct row_set out;

@@ -5,11 +5,14 @@
  */
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/retry.h"
 #include "base/strs.h"
 #include "db/db.h"
 #include "io/io_ctx.h"
 #include "io/sql_text.h"
 #include "steps/once.h"
+
+#define TRIES 8 /* about ten seconds in all */
 
 struct statements {
     struct step_ctx *ctx;
@@ -102,7 +105,7 @@ run_all(void *arg, struct db *db, struct err *err)
 }
 
 static int
-run_elsewhere(struct statements *statements, const char *name, struct err *err)
+run_once(struct statements *statements, const char *name, struct err *err)
 {
     struct io_ctx *io = statements->ctx->io;
     scoped(db_tx_end) struct db_tx tx = {0};
@@ -116,6 +119,24 @@ run_elsewhere(struct statements *statements, const char *name, struct err *err)
     if (r == 0)
         r = db_commit(&tx, err);
     return r < 0 ? err_prefix(err, "database %s", name) : 0;
+}
+
+/* A deadlock, or a lock that somebody holds: nothing was done, it may go the next time.
+ */
+static int
+run_elsewhere(struct statements *statements, const char *name, struct err *err)
+{
+    struct io_ctx *io = statements->ctx->io;
+    struct backoff backoff = {.base_ms = 100, .max_ms = 3000, .jitter = 0.5};
+    int r = run_once(statements, name, err);
+
+    while ((r == -ERR_DB_CONFLICT || r == -ERR_STORE_BUSY) &&
+           backoff.attempts + 1 < TRIES && !io->cut(io)) {
+        io->wait_ms(io, backoff_next_ms(&backoff));
+        err_clear(err);
+        r = run_once(statements, name, err);
+    }
+    return r;
 }
 
 int

@@ -716,26 +716,16 @@ def test_A38_one_too_many_fails_the_run_and_loses_no_call(place, standin):
         {"read_count": 30, "write_count": 26, "skip_count": 4}]
 
 
-def test_A22_a_stop_does_not_wait_for_the_chunk(place, standin):
-    site = place(by_position(standin.url, "concurrency: 2"))
-    standin.reply = answers(())
-    standin.delay = 0.1
-    first = site.submit_id("places")
-    wait_for(lambda: standin.total() >= 4, "some calls")
-    site.call("POST", f"/api/v1/requests/{first}/stop", {})
-    assert site.wait_final(first)["outcome"] == "STOPPED"
-    done = site.one("SELECT count(*) AS n FROM trade")
-    assert 4 <= done < 12 and standin.total() == done
-    standin.delay = 0
-    assert site.wait_final(site.submit_id("places"))["outcome"] == "COMPLETED"
-    each_once(standin, 30)
-
-
 def test_A22_a_chunk_that_another_database_refuses_for_now_is_tried_again(place, standin):
     job = by_position(standin.url, "concurrency: 4").replace("database: main", "database: pg")
     site = place(job)
     name = f"trade_{os.getpid()}"
-    site.configure(job.replace("INTO trade", f"INTO {name}"), SETTINGS.format(per_day=1000, spacing=""))
+    job += f"""\
+      - name: mark
+        database: pg
+        sql: "INSERT INTO {name}_mark VALUES (1)"
+"""
+    site.configure(job.replace("INTO trade ", f"INTO {name} "), SETTINGS.format(per_day=1000, spacing=""))
     site.down()
     psql(site.pg_url, f"""
         CREATE TABLE {name} (district text, month text, apt text, amount bigint);
@@ -749,6 +739,13 @@ def test_A22_a_chunk_that_another_database_refuses_for_now_is_tried_again(place,
             RETURN new;
         END $$;
         CREATE TRIGGER refuse BEFORE INSERT ON {name} FOR EACH ROW EXECUTE FUNCTION {name}_refuse();
+        CREATE TABLE {name}_mark (n int);
+        CREATE SEQUENCE {name}_marks;
+        CREATE FUNCTION {name}_refuse_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF nextval('{name}_marks') = 1 THEN RAISE EXCEPTION 'dead' USING ERRCODE = '40P01'; END IF;
+            RETURN new;
+        END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON {name}_mark FOR EACH ROW EXECUTE FUNCTION {name}_refuse_once();
     """)
     site.up()
     standin.reply = answers(())
@@ -756,6 +753,7 @@ def test_A22_a_chunk_that_another_database_refuses_for_now_is_tried_again(place,
     assert done["outcome"] == "COMPLETED", done
     each_once(standin, 30)
     assert psql(site.pg_url, f"SELECT count(DISTINCT district) FROM {name}").strip() == "30"
+    assert psql(site.pg_url, f"SELECT count(*) FROM {name}_mark").strip() == "1"
 
 
 def test_A13_a_key_that_nobody_named_is_found_by_the_check(cluster, standin):

@@ -418,6 +418,38 @@ A22_a_search_for_a_bad_row_counts_what_it_commits(enum testdb_kind kind)
     end(&s);
 }
 
+/* A row that the database refuses and a line that is none, in one chunk. */
+static void
+A38_a_bad_line_behind_a_refused_row_is_counted(enum testdb_kind kind)
+{
+    static const char lines[] = "name,id\na,1\nb,2\nc,3\nd,4\ne,x\nf,6\ng,7\n";
+    struct step_result result;
+    char csv[128], def[512];
+    struct step_test s;
+
+    if (!begin(&s, kind, "{}"))
+        skip();
+    s.t.io.skip = note_nothing;
+    ok(&s.t, db_script(s.dbs[1], "INSERT INTO copy VALUES (3, 'there')", &s.t.err));
+    (void)snprintf(csv, sizeof(csv), "%s/in.csv", s.t.folder);
+    write_file(csv, lines, sizeof(lines) - 1);
+    (void)snprintf(def, sizeof(def),
+                   "{\"name\":\"load\",\"chunk\":10,\"skip\":{\"limit\":2,\"on\":["
+                   "\"format\",\"constraint\"]},\"read\":{\"csv\":\"%s\","
+                   "\"columns\":{\"id\":\"integer\"}},\"write\":{\"database\":"
+                   "\"main\",\"rows\":\"INSERT INTO copy (id, name) VALUES (:id, "
+                   ":name)\"}}",
+                   csv);
+    set_def(&s, def);
+    ok(&s.t, step_run(&s.ctx, &result, &s.t.err));
+    assert_int_equal(count(&s, "SELECT count(*) FROM copy"), 6);
+    assert_int_equal(s.counters.read, 7);
+    assert_int_equal(s.counters.written, 5);
+    assert_int_equal(s.counters.skipped, 2);
+    assert_int_equal(s.reads[2], 5); /* after rows 1 and 2: all others, and the line */
+    end(&s);
+}
+
 static void
 test_A13_a_key_has_a_place_only_in_what_is_sent(void **state)
 {
@@ -677,27 +709,29 @@ test_a_wrong_definition_is_told_by_its_key(void **state)
         fn(TESTDB_PG);                                                                 \
     }
 
-on_both(A22_a_search_for_a_bad_row_counts_what_it_commits) on_both(
-    an_export_counts_its_rows_and_names_its_file) on_both(no_rows_are_a_result_too)
-    on_both(B28_a_stop_ends_at_a_border_and_the_next_run_makes_the_same_file)
-        on_both(B28_a_cancel_is_seen_at_the_next_border) on_both(
-            a_part_that_is_gone_starts_the_step_at_zero_and_says_so)
-            on_both(rows_for_main_commit_with_their_checkpoint_or_not_at_all) on_both(
-                without_a_checkpoint_there_rows_commit_before_the_checkpoint)
-                on_both(a_failing_row_ends_the_step_with_its_cause) on_both(
-                    a_csv_is_loaded_with_types_and_goes_on_after_a_stop)
-                    on_both(a_full_disk_fails_the_step_by_its_name) on_both(
-                        A38_a_file_that_comes_in_another_order_is_loaded_whole)
-                        on_both(
-                            A38_a_result_file_is_started_over_when_all_is_read_again)
+on_both(A38_a_bad_line_behind_a_refused_row_is_counted)
+    on_both(A22_a_search_for_a_bad_row_counts_what_it_commits) on_both(
+        an_export_counts_its_rows_and_names_its_file) on_both(no_rows_are_a_result_too)
+        on_both(B28_a_stop_ends_at_a_border_and_the_next_run_makes_the_same_file)
+            on_both(B28_a_cancel_is_seen_at_the_next_border) on_both(
+                a_part_that_is_gone_starts_the_step_at_zero_and_says_so)
+                on_both(rows_for_main_commit_with_their_checkpoint_or_not_at_all) on_both(
+                    without_a_checkpoint_there_rows_commit_before_the_checkpoint)
+                    on_both(a_failing_row_ends_the_step_with_its_cause) on_both(
+                        a_csv_is_loaded_with_types_and_goes_on_after_a_stop)
+                        on_both(a_full_disk_fails_the_step_by_its_name) on_both(
+                            A38_a_file_that_comes_in_another_order_is_loaded_whole)
+                            on_both(
+                                A38_a_result_file_is_started_over_when_all_is_read_again)
 
 #define both(fn)                                                                       \
     cmocka_unit_test(test_##fn##_on_sqlite), cmocka_unit_test(test_##fn##_on_pg)
 
-                            int main(void)
+                                int main(void)
 {
     const struct CMUnitTest tests[] = {
         both(A22_a_search_for_a_bad_row_counts_what_it_commits),
+        both(A38_a_bad_line_behind_a_refused_row_is_counted),
         cmocka_unit_test(test_A13_a_key_has_a_place_only_in_what_is_sent),
         both(an_export_counts_its_rows_and_names_its_file),
         both(no_rows_are_a_result_too),
