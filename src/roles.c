@@ -328,7 +328,7 @@ open_house(struct house *house, struct err *err)
         .config = config,
         .store = house->store,
         .catalog = house->catalog,
-        .estimates = estimates_new(config),
+        .estimates = estimates_new(config, store_url(config, house->role)),
         .results = house->results,
         .clock = clock_real(),
     };

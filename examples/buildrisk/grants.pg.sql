@@ -1,4 +1,4 @@
--- Last, where api and worker have roles of their own (`pawl migrate --roles`): the worker
+-- Last, where api and worker have roles of their own (docs/postgresql.md): the worker
 -- works on the tables, the api only counts what is pending.
 DO $$
 DECLARE

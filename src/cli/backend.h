@@ -78,6 +78,8 @@ struct backend_kind {
     int (*workers)(struct backend *backend, json_t **ret_json, struct err *err);
     int (*job)(struct backend *backend, const char *job, json_t **ret_json,
                struct err *err);
+    int (*execution)(struct backend *backend, int64_t execution_id, json_t **ret_json,
+                     struct err *err);
     int (*why)(struct backend *backend, int64_t request_id, json_t **ret_json,
                struct err *err);
     int (*result)(struct backend *backend, int64_t request_id,

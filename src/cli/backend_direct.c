@@ -316,6 +316,16 @@ direct_backfills(struct backend *backend, int64_t backfill_id, json_t **ret_json
 }
 
 static int
+direct_execution(struct backend *backend, int64_t execution_id, json_t **ret_json,
+                 struct err *err)
+{
+    scoped(answer_release) struct answer answer = answer_empty();
+    int r = service_execution(&self_of(backend)->service, execution_id, &answer, err);
+
+    return r < 0 ? r : parse(&answer, ret_json, err);
+}
+
+static int
 direct_why(struct backend *backend, int64_t request_id, json_t **ret_json,
            struct err *err)
 {
@@ -393,6 +403,7 @@ static const struct backend_kind kind = {
     .backfills = direct_backfills,
     .workers = direct_workers,
     .job = direct_job,
+    .execution = direct_execution,
     .why = direct_why,
     .result = direct_result,
     .free = direct_free,
@@ -462,7 +473,7 @@ backend_direct_new(const struct backend_local *local, struct backend **ret_backe
         .config = local->config,
         .store = self->store,
         .catalog = self->catalog,
-        .estimates = estimates_new(local->config),
+        .estimates = estimates_new(local->config, local->store),
         .results = self->results,
         .clock = clock_real(),
     };

@@ -323,6 +323,17 @@ http_backfills(struct backend *backend, int64_t backfill_id, json_t **ret_json,
 }
 
 static int
+http_execution(struct backend *backend, int64_t execution_id, json_t **ret_json,
+               struct err *err)
+{
+    char path[128];
+    struct ask ask = {.method = "GET", .path = path};
+
+    snprintf(path, sizeof(path), "/api/v1/executions/%" PRId64, execution_id);
+    return ask_json(self_of(backend), &ask, ret_json, err);
+}
+
+static int
 http_why(struct backend *backend, int64_t request_id, json_t **ret_json,
          struct err *err)
 {
@@ -391,6 +402,7 @@ static const struct backend_kind kind = {
     .backfills = http_backfills,
     .workers = http_workers,
     .job = http_job,
+    .execution = http_execution,
     .why = http_why,
     .result = http_result,
     .free = http_free,

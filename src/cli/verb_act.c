@@ -80,6 +80,9 @@ verb_restart(struct cli *cli, struct err *err)
     else if (json_is_true(json_object_get(answer, "reused")))
         printf("request %" PRId64 " goes on with it already and waits no longer\n",
                json_count_of(answer, "requestId"));
+    else if (json_is_false(json_object_get(answer, "goesOn")))
+        printf("request %" PRId64 " begins the work of request %" PRId64 " anew\n",
+               json_count_of(answer, "requestId"), id);
     else
         printf("request %" PRId64 " goes on with the work of request %" PRId64 "\n",
                json_count_of(answer, "requestId"), id);

@@ -11,7 +11,8 @@
 
 #include <inttypes.h>
 
-#define NAME_WIDTH 12
+#define NAME_WIDTH  12
+#define SKIPS_SHOWN 5
 
 static void
 line(const char *name, const char *text)
@@ -102,14 +103,66 @@ print_tries(struct cli *cli, const json_t *request)
     }
 }
 
+/* What was left out: a few of it. */
 static void
-print_request(struct cli *cli, const json_t *request)
+print_skips(struct cli *cli, const json_t *execution)
+{
+    const json_t *skips = json_object_get(execution, "skips");
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(skips, i, one)
+    {
+        if (i == SKIPS_SHOWN) {
+            line("    more", "GET /api/v1/executions/ID tells them");
+            return;
+        }
+        line("  left out",
+             arena_printf(&cli->arena, "%s: %s", json_text_of(one, "class"),
+                          json_text_of(one, "message")));
+    }
+}
+
+static void
+print_execution(struct cli *cli, const json_t *execution)
+{
+    int64_t id = json_count_of(execution, "executionId");
+    int64_t before = json_count_of(execution, "resumedFrom");
+    const json_t *steps = json_object_get(execution, "steps");
+    const json_t *step;
+    size_t i;
+
+    line("execution",
+         before > 0 ? arena_printf(&cli->arena, "%" PRId64 ", goes on with %" PRId64,
+                                   id, before)
+                    : arena_printf(&cli->arena, "%" PRId64, id));
+    json_array_foreach(steps, i, step)
+    {
+        int64_t skipped = json_count_of(step, "skipped");
+        const char *text =
+            arena_printf(&cli->arena, "%s %s, %s read, %s written",
+                         json_text_of(step, "name"), json_text_of(step, "state"),
+                         print_count(&cli->arena, json_count_of(step, "read")),
+                         print_count(&cli->arena, json_count_of(step, "written")));
+
+        if (skipped > 0)
+            text = arena_printf(&cli->arena, "%s, %s left out", text,
+                                print_count(&cli->arena, skipped));
+        line("  step", text);
+    }
+    print_skips(cli, execution);
+}
+
+static void
+print_request(struct cli *cli, const json_t *request, const json_t *execution)
 {
     line("request",
          arena_printf(&cli->arena, "%" PRId64, json_count_of(request, "requestId")));
     line("job", json_text_of(request, "job"));
     print_state(cli, request);
     print_result(cli, request);
+    if (execution)
+        print_execution(cli, execution);
     line("params", json_compact(cli, json_object_get(request, "params")));
     line("requester", json_text_of(request, "requester"));
     line("lane", json_text_of(request, "lane"));
@@ -131,6 +184,7 @@ int
 verb_show(struct cli *cli, struct err *err)
 {
     scoped(json_drop) json_t *request = NULL;
+    scoped(json_drop) json_t *execution = NULL;
     int64_t id = 0;
     int r;
 
@@ -147,11 +201,14 @@ verb_show(struct cli *cli, struct err *err)
         request = NULL;
         r = cli->backend->kind->show(cli->backend, id, 0, &request, err);
     }
+    if (r == 0 && !cli->json && json_count_of(request, "executionId") > 0)
+        r = cli->backend->kind->execution(
+            cli->backend, json_count_of(request, "executionId"), &execution, err);
     if (r < 0)
         return r;
     if (cli->json)
         print_json(request);
     else
-        print_request(cli, request);
+        print_request(cli, request, execution);
     return 0;
 }

@@ -11,6 +11,20 @@
 
 #include <inttypes.h>
 
+/* That the calls will not do for today: worth a line even where JSON goes out. */
+static void
+print_warning(const json_t *answer)
+{
+    scoped(buf_release) struct buf buf = {0};
+    const char *warning = json_text_of(answer, "warning");
+
+    if (!*warning)
+        return;
+    buf_init(&buf, 0);
+    print_escape(&buf, warning);
+    fprintf(stderr, "pawl: %s\n", buf_str(&buf));
+}
+
 static void
 print_submitted(struct cli *cli, const json_t *answer, FILE *out)
 {
@@ -51,6 +65,8 @@ verb_submit(struct cli *cli, struct err *err)
                                        &answer, err);
     if (r < 0)
         return r;
+    if (!option_given(&cli->options, OPTION_QUIET))
+        print_warning(answer);
     if (!wait) {
         if (cli->json)
             print_json(answer);

@@ -21,16 +21,18 @@ struct estimate_pool {
 
 struct estimates {
     const struct config *config;
+    const char *main_url;
     pthread_mutex_t lock; /* of the list; pools have their own */
     struct estimate_pool *pools;
 };
 
 struct estimates *
-estimates_new(const struct config *config)
+estimates_new(const struct config *config, const char *main_url)
 {
     struct estimates *estimates = xcalloc(1, sizeof(*estimates));
 
     estimates->config = config;
+    estimates->main_url = main_url;
     pthread_mutex_init(&estimates->lock, NULL);
     return estimates;
 }
@@ -52,13 +54,21 @@ estimates_free(struct estimates *estimates)
     free(estimates);
 }
 
+static const char *
+url_of(const struct estimates *estimates, const char *database)
+{
+    return strcmp(database, "main") == 0
+               ? estimates->main_url
+               : config_database_url(estimates->config, database);
+}
+
 static int
 make_pool(struct estimates *estimates, const char *database, int64_t timeout_us,
           struct estimate_pool **ret_pool, struct err *err)
 {
     int timeout_ms = (int)(timeout_us / US_PER_MS) + 1;
     struct db_pool_options options = {
-        .db = {.url = config_database_url(estimates->config, database),
+        .db = {.url = url_of(estimates, database),
                .read_only = true,
                .connect_timeout_ms = timeout_ms,
                .statement_timeout_ms = timeout_ms},

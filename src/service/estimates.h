@@ -14,7 +14,9 @@ struct db;
 struct err;
 struct estimates;
 
-struct estimates *estimates_new(const struct config *config);
+/* main_url: the store as this process may use it, for estimates on `main`; its role
+ * counts, not the worker's. Both are kept, not copied. */
+struct estimates *estimates_new(const struct config *config, const char *main_url);
 void estimates_free(struct estimates *estimates); /* every connection is back */
 
 /* A connection to the configured database whose statements end after timeout_us

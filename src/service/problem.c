@@ -68,9 +68,9 @@ detail_of(const struct err *err)
     default:
         break;
     }
-    return err_http_status(err->code) >= 500
-               ? "The log of the server has the cause under this trace id."
-               : err->text;
+    return err_http_status(err->code) >= 500 ? "It failed inside the server, whose log "
+                                               "has the cause under this trace id."
+                                             : err->text;
 }
 
 int

@@ -22,9 +22,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* What there is to restart. */
+struct work {
+    int64_t request_id; /* whose it is */
+    bool goes_on;       /* from where that stopped, not from the beginning */
+};
+
 static void
 put_answer(struct answer *answer, int64_t restarted, const struct request *request,
-           const struct submit_answer *got)
+           const struct submit_answer *got, bool goes_on)
 {
     struct json_out out;
 
@@ -38,6 +44,7 @@ put_answer(struct answer *answer, int64_t restarted, const struct request *reque
     json_kv_str(&out, "status", "QUEUED");
     json_kv_str(&out, "lane", got->lane);
     json_kv_bool(&out, "reused", got->reused);
+    json_kv_bool(&out, "goesOn", goes_on);
     json_end_object(&out);
 }
 
@@ -74,13 +81,14 @@ find_work(const struct service *service, const struct request *request,
     return r;
 }
 
-/* Is there something to go on with? *ret_work: the request to name. */
+/* Is there something left to do? ret_work->goes_on: and something to go on with, as far
+ * as can be seen before the run begins. */
 static int
 check_work(const struct service *service, const struct request *request,
-           struct arena *arena, int64_t *ret_work, struct err *err)
+           struct arena *arena, struct work *ret_work, struct err *err)
 {
     struct batch_stand stand = {0};
-    int r = find_work(service, request, arena, ret_work, &stand, err);
+    int r = find_work(service, request, arena, &ret_work->request_id, &stand, err);
 
     if (r < 0 || !stand.instance_id)
         return r;
@@ -91,6 +99,7 @@ check_work(const struct service *service, const struct request *request,
                        "the work of request %" PRId64 " is COMPLETED (by request "
                        "%" PRId64 "); submit the job to do it anew",
                        request->id, stand.request_id);
+    ret_work->goes_on = stand.can_go_on;
     return 0;
 }
 
@@ -179,7 +188,7 @@ service_restart(const struct service *service, const struct caller *caller,
     scoped(arena_release) struct arena arena = {0};
     struct submit_answer got = {0};
     struct request request = {0};
-    int64_t work = 0;
+    struct work work = {0};
     int r = live_try(service, request_id, &arena, &request, err);
 
     if (r < 0)
@@ -187,6 +196,7 @@ service_restart(const struct service *service, const struct caller *caller,
     if (request.status == REQUEST_QUEUED && request.retry_of) {
         r = queue_lift(service->store, request.id, err);
         got = (struct submit_answer){.request_id = request.id, .reused = true};
+        work.goes_on = true;
         snprintf(got.lane, sizeof(got.lane), "%s", request.lane);
     } else if (!request_status_final(request.status)) {
         r = still_open(request.id, request_status_name(request.status), err);
@@ -198,10 +208,10 @@ service_restart(const struct service *service, const struct caller *caller,
                         " is COMPLETED; submit the job to do it anew",
                         request.id);
         if (r == 0)
-            r = submit_again(service, caller, &request, work, &arena, &got, err);
+            r = submit_again(service, caller, &request, work.request_id, &arena, &got, err);
     }
     if (r < 0)
         return r;
-    put_answer(ret_answer, request_id, &request, &got);
+    put_answer(ret_answer, request_id, &request, &got, work.goes_on);
     return 0;
 }

@@ -258,6 +258,9 @@ def test_run_carries_a_job_out_here(place):
     shown = json.loads(pawl(place, "show", "1", "--json").stdout)
     assert (shown["outcome"], shown["requester"]) == ("COMPLETED", "cli")
     assert shown["worker"]
+    told = pawl(place, "show", "1").stdout
+    assert f"execution     {shown['executionId']}\n" in told
+    assert "COMPLETED, 2 read, 2 written\n" in told
 
 
 def test_run_of_a_job_that_fails_exits_1_with_the_cause(place):

@@ -409,6 +409,7 @@ def test_A7_A30_a_forecast_tells_and_limits_nothing(place, standin):
     done = site.wait_final(answer["requestId"])
     assert done["outcome"] == "COMPLETED" and standin.total() == 20
     assert site.one("SELECT max_calls IS NULL AS free FROM pawl.request") in (True, 1)
+    assert "10 left" in site.pawl("submit", "cells", "--json").stderr
     budget = site.call("GET", "/api/v1/budgets").json["items"][0]
     assert (budget["budget"], budget["perDay"], budget["usedToday"], budget["left"]) == ("geo", 30, 20, 10)
     assert "Asia/Seoul" in site.pawl("budgets").stdout

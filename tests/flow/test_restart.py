@@ -241,6 +241,17 @@ def test_a_cancelled_run_is_not_gone_on_with(site):
     assert again["resumedFrom"] is None
 
 
+def test_a_restart_of_what_was_cancelled_says_that_it_begins_anew(site):
+    with closed_gate(site):
+        request_id = under_way(site, "free", "given-up")
+        assert site.cancel(request_id).status == 202
+        assert site.wait_final(request_id)["outcome"] == "CANCELLED"
+    said = site.pawl("restart", str(request_id)).stdout
+    assert f"begins the work of request {request_id} anew" in said
+    again = site.wait_done(int(said.split()[1]))
+    assert execution(site, again)["resumedFrom"] is None
+
+
 def test_an_execution_is_stopped_like_its_request(site):
     with closed_gate(site):
         request_id = under_way(site, "free", "by-execution")

@@ -15,6 +15,11 @@ LOST = jobs.variant(jobs.SLOW, "lost", retry="{attempts: 2, backoff: 0s}")
 ONE = jobs.variant(jobs.SLOW, "one", duplicates=None)
 SAME = jobs.variant(jobs.QUICK, "same", lane="parked", duplicates="reuse")
 FAR = jobs.variant(jobs.QUICK, "far", lane="far")
+COUNTED = """\
+  counted:
+    estimate: {sql: "SELECT count(*) FROM public.to_do"}
+    steps: [{name: none, sql: "SELECT 1"}]
+"""
 INTO_MAIN = """\
   into-main:
     duplicates: allow
@@ -24,7 +29,7 @@ INTO_MAIN = """\
         read: {database: main, sql: "SELECT x FROM numbers ORDER BY x"}
         write: {database: main, table: copies}
 """
-JOBS = (jobs.QUICK + jobs.SLOW + LINK + RETRIED + LOST + ONE + SAME + FAR
+JOBS = (COUNTED + jobs.QUICK + jobs.SLOW + LINK + RETRIED + LOST + ONE + SAME + FAR
         + jobs.variant(jobs.QUICK, "parked", lane="parked"))
 SETTINGS = """\
 lanes: {normal: 4, large: 2, parked: 0, far: 0}
@@ -169,6 +174,19 @@ def test_doctor_has_nothing_to_say_of_these_roles(site):
     text = "pawl_reader lacks what pawl_worker has: "
     assert any(text in c["text"] and "delete on worker" in c["text"]
                and c["level"] == "error" for c in report["lines"]), report
+
+
+def test_an_estimate_on_the_store_is_asked_by_who_submits(site):
+    site.store_do("CREATE TABLE public.to_do AS SELECT x FROM generate_series(1, 7) x")
+    site.store_do("GRANT SELECT ON public.to_do TO pawl_worker")
+    assert site.post("counted").status == 500
+    assert "to_do" in site.pawl("submit", "counted", code=1).stderr
+    site.store_do("REVOKE SELECT ON public.to_do FROM pawl_worker;"
+                  "GRANT SELECT ON public.to_do TO pawl_api")
+    answer = site.post("counted")
+    assert (answer.status, answer.json["estimate"]) == (202, 7)
+    site.wait_done(answer.json["requestId"])
+    assert "about 7 rows" in site.pawl("submit", "counted").stdout
 
 
 def test_a_step_into_the_store_needs_a_grant_on_its_tables(site):

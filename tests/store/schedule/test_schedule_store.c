@@ -74,9 +74,10 @@ house_open(struct harness *h, struct house *house, int version, const char *sche
     write_file(path, version, schedules);
     assert_ok(config_load(path, NULL, NULL, &house->config, &errors, &err), &err);
     fs_remove_tree_quietly(folder);
-    house->service = (struct service){.config = house->config,
-                                      .store = h->store,
-                                      .estimates = estimates_new(house->config)};
+    house->service = (struct service){
+        .config = house->config,
+        .store = h->store,
+        .estimates = estimates_new(house->config, house->config->store.url)};
     assert_ok(catalog_publish(h->store, house->config, &counts, &err), &err);
     assert_ok(schedule_publish(h->store, house->config, &counts, &err), &err);
 }
