@@ -208,7 +208,8 @@ service_restart(const struct service *service, const struct caller *caller,
                         " is COMPLETED; submit the job to do it anew",
                         request.id);
         if (r == 0)
-            r = submit_again(service, caller, &request, work.request_id, &arena, &got, err);
+            r = submit_again(service, caller, &request, work.request_id, &arena, &got,
+                             err);
     }
     if (r < 0)
         return r;
