@@ -203,8 +203,9 @@ print_head(struct cli *cli, const json_t *answer)
     print_line("job", json_text_of(answer, "job"));
     print_line("state", json_text_of(answer, "state"));
     print_line("why", json_text_of(answer, "why"));
-    print_line("progress",
-               arena_printf(&cli->arena, "[%s] %" PRId64 " %%", bar, percent));
+    if (!str_eq(json_text_of(answer, "state"), "CANCELLED")) /* over, but not done */
+        print_line("progress",
+                   arena_printf(&cli->arena, "[%s] %" PRId64 " %%", bar, percent));
     print_line(
         "items",
         arena_printf(

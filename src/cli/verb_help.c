@@ -8,9 +8,10 @@
 
 #include <string.h>
 
-#define EVERY_VERB (OPTION_BIT(OPTION_HELP))
-#define NAME_WIDTH 10
-#define ARG_WIDTH  26
+#define EVERY_VERB  (OPTION_BIT(OPTION_HELP))
+#define NAME_WIDTH  10
+#define WORDS_WIDTH 9
+#define ARG_WIDTH   26
 
 static const char intro[] =
     "pawl runs jobs that take too long for a web request: it keeps them in a\n"
@@ -79,9 +80,13 @@ print_all(void)
     list = verbs(&count);
     printf("%s\nusage: pawl VERB [OPTIONS] [WORDS]\n\n", intro);
     for (size_t i = 0; i < count; i++)
-        printf("  %-*s %-7s %s\n", NAME_WIDTH, list[i].name, list[i].args,
-               list[i].help);
-    printf("\n`pawl help VERB` tells the options of a verb. %s\n%s", roles, exits);
+        if (strlen(list[i].args) <= WORDS_WIDTH)
+            printf("  %-*s %-*s %s\n", NAME_WIDTH, list[i].name, WORDS_WIDTH,
+                   list[i].args, list[i].help);
+        else
+            printf("  %-*s %s\n  %-*s %s\n", NAME_WIDTH, list[i].name, list[i].args,
+                   NAME_WIDTH + 1 + WORDS_WIDTH, "", list[i].help);
+    printf("\n`pawl help VERB` tells the options of a verb.\n%s\n%s", roles, exits);
 }
 
 /* --- docs/cli.md --- */

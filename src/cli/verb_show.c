@@ -97,9 +97,9 @@ print_tries(struct cli *cli, const json_t *request)
         const char *outcome = json_text_of(one, "outcome");
 
         line(arena_printf(&cli->arena, "  try %" PRId64, json_count_of(one, "attempt")),
-             arena_printf(&cli->arena, "request %" PRId64 " %s %s",
+             arena_printf(&cli->arena, "request %" PRId64 " %s%s%s",
                           json_count_of(one, "requestId"), json_text_of(one, "status"),
-                          outcome));
+                          *outcome ? " " : "", outcome));
     }
 }
 

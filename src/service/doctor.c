@@ -204,11 +204,13 @@ look_through_store(struct doctor *doctor)
     if (r == 0)
         r = open_store(doctor, &doctor->db, &err);
     if (r < 0) {
-        doctor_say(doctor, DOCTOR_ERROR, "store",
-                   err.code == ERR_NOT_FOUND
-                       ? "run `pawl migrate`, or start `pawl serve`"
-                       : "see the reason; then run doctor again",
-                   "%s", err.text);
+        doctor_say(
+            doctor, DOCTOR_ERROR, "store",
+            err.code == ERR_NOT_FOUND ? "run `pawl migrate`, or start `pawl serve`"
+            : kind == DB_PG ? "see the reason; the roles and tables are made by `pawl "
+                              "migrate` as an administrator, see docs/postgresql.md"
+                            : "see the reason; then run doctor again",
+            "%s", err.text);
         return;
     }
     doctor_say(doctor, DOCTOR_OK, "store", NULL, "%s",

@@ -160,7 +160,11 @@ add_text(struct spread *spread, const char *text)
             return;
         }
         if (type == RULE_INTEGER || type == RULE_DATE) {
-            wrong(spread, text, "is no range; write FROM..TO, both of them included");
+            wrong(spread, text,
+                  type == RULE_DATE ? "is no range of days that there are; write "
+                                      "FROM..TO such as 2026-01-01..2026-03-31"
+                                    : "is no range of whole numbers; write FROM..TO "
+                                      "such as 1..12");
             return;
         }
     }
