@@ -66,16 +66,17 @@ static const struct db_sql set_point = {
 };
 
 /* Not as soon as a step is done: the row is also what refuses a run that slept from
- * before its first chunk until the step was done by another. */
+ * before its first chunk until the step was done by another. Nor those of the instance
+ * that is being gone on with, however long it lay. */
 #define KEEP_SECONDS "2592000" /* 30 days */
 
 static const struct db_sql drop_old = {
     .name = "remove old rows from pawl_checkpoint",
-    .text_pg = "DELETE FROM pawl_checkpoint WHERE store_id = $1 "
+    .text_pg = "DELETE FROM pawl_checkpoint WHERE store_id = $1 AND instance <> $2 "
                "AND updated_at < " NOW_PG " - " KEEP_SECONDS,
-    .text_sqlite = "DELETE FROM pawl_checkpoint WHERE store_id = $1 "
+    .text_sqlite = "DELETE FROM pawl_checkpoint WHERE store_id = $1 AND instance <> $2 "
                    "AND updated_at < " NOW_SQLITE " - " KEEP_SECONDS,
-    .n_params = 1,
+    .n_params = 2,
     .flags = DB_ONCE,
 };
 
@@ -209,7 +210,8 @@ foreign_open(struct db *db, const struct foreign_key *key, struct arena *arena,
     int r = make_table(db, err);
 
     if (r == 0)
-        r = db_run(db, &drop_old, err, p_text(key->store_id));
+        r = db_run(db, &drop_old, err, p_text(key->store_id),
+                   p_i64(key->instance_id));
     if (r == 0)
         r = raise_to_mine(db, key, err);
     return r == BATCH_OK ? read_row(db, key, arena, ret_point, err) : r;

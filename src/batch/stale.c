@@ -249,3 +249,37 @@ batch_holding_token(struct store *store, int64_t execution_id, int64_t dead_afte
         *ret_token = call.lost.token;
     return r;
 }
+
+struct holder_look {
+    int64_t request_id;
+    struct batch_holder holder;
+};
+
+static int
+look_fn(struct db *db, void *arg, struct err *err)
+{
+    struct holder_look *look = (struct holder_look *)arg;
+    scoped(db_rows_end) struct db_rows rows = {0};
+    int r = db_ask(db, store_sql(db, STMT_BATCH_HOLDER_OF_REQUEST), &rows, err,
+                   p_i64(look->request_id));
+
+    if (r == 0)
+        r = db_next(&rows, err);
+    if (r <= 0)
+        return r;
+    str_copy(look->holder.worker, sizeof(look->holder.worker), db_text(&rows, 0));
+    look->holder.silence_us = db_is_null(&rows, 1) ? -1 : db_i64(&rows, 1);
+    return 1;
+}
+
+int
+batch_holder_of_request(struct store *store, int64_t request_id,
+                        struct batch_holder *ret_holder, struct err *err)
+{
+    struct holder_look look = {.request_id = request_id};
+    int r = store_read(store, look_fn, &look, err);
+
+    if (r == 1)
+        *ret_holder = look.holder;
+    return r;
+}

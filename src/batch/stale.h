@@ -36,6 +36,11 @@ int batch_recover(struct store *store, int64_t execution_id, int64_t dead_after_
                   const char *actor, struct lost_request *ret_lost,
                   struct batch_holder *ret_holder, struct err *err) must_check;
 
+/* Who holds the claim of a request: 1; 0: nobody does. */
+int batch_holder_of_request(struct store *store, int64_t request_id,
+                            struct batch_holder *ret_holder,
+                            struct err *err) must_check;
+
 /* The token of the claim behind an execution whose worker is dead: 1. 0: it has none,
  * or its worker lives, or it is over. */
 int batch_holding_token(struct store *store, int64_t execution_id,

@@ -301,28 +301,26 @@ result_store_read(const struct result_store *results, const char *path, int64_t 
     return 0;
 }
 
-/* Does this file name start "INSTANCE-" and, if token is given, end "-TOKEN.part"? */
-static bool
-is_part_of(const char *name, int64_t instance, int64_t token)
+/* The token in a name "INSTANCE-STEP-TOKEN.part" of this instance; 0: it is none. */
+static int64_t
+token_of_part(const char *name, int64_t instance)
 {
+    const char *last = strrchr(name, '-');
     char head[32];
-    char tail[40];
-    size_t len = strlen(name);
-    size_t tail_len;
+    char *end = NULL;
+    int64_t token;
 
     snprintf(head, sizeof(head), "%" PRId64 "-", instance);
-    if (strncmp(name, head, strlen(head)) != 0)
-        return false;
-    if (token <= 0)
-        return true;
-    snprintf(tail, sizeof(tail), "-%" PRId64 ".part", token);
-    tail_len = strlen(tail);
-    return len > tail_len && strcmp(name + len - tail_len, tail) == 0;
+    if (!last || strncmp(name, head, strlen(head)) != 0)
+        return 0;
+    token = strtoll(last + 1, &end, 10);
+    return end > last + 1 && strcmp(end, ".part") == 0 ? token : 0;
 }
 
-void
-result_store_drop_parts(const struct result_store *results, int64_t instance,
-                        int64_t token)
+/* Those of the instance with tokens from least to most. */
+static void
+drop_parts(const struct result_store *results, int64_t instance, int64_t least,
+           int64_t most)
 {
     int fd = openat(results->folder_fd, "parts", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -332,10 +330,27 @@ result_store_drop_parts(const struct result_store *results, int64_t instance,
         fd_close(&fd);
         return;
     }
-    while ((entry = readdir(dir)))
-        if (is_part_of(entry->d_name, instance, token))
+    while ((entry = readdir(dir))) {
+        int64_t token = token_of_part(entry->d_name, instance);
+
+        if (token >= least && token <= most)
             unlinkat(dirfd(dir), entry->d_name, 0);
+    }
     closedir(dir);
+}
+
+void
+result_store_drop_parts(const struct result_store *results, int64_t instance,
+                        int64_t token)
+{
+    drop_parts(results, instance, token > 0 ? token : 1, token > 0 ? token : INT64_MAX);
+}
+
+void
+result_store_drop_parts_until(const struct result_store *results, int64_t instance,
+                              int64_t token)
+{
+    drop_parts(results, instance, 1, token);
 }
 
 void
@@ -348,4 +363,20 @@ result_store_drop_files(const struct result_store *results, int64_t request)
     snprintf(name, sizeof(name), "files/%" PRId64, request);
     if (join(path, sizeof(path), &ignored, results->folder, name) == 0)
         fs_remove_tree_quietly(path);
+}
+
+int
+result_store_drop_file(const struct result_store *results, const char *path,
+                       struct err *err)
+{
+    char folder[RESULT_PATH_MAX];
+
+    if (!is_result_path(path))
+        return err_set(err, ERR_INTERNAL, "result path %.100s is not one of ours",
+                       path);
+    if (unlinkat(results->folder_fd, path, 0) < 0 && errno != ENOENT)
+        return err_errno(err, ERR_IO, errno, "cannot remove %.300s", path);
+    snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
+    (void)unlinkat(results->folder_fd, folder, AT_REMOVEDIR); /* if it is empty now */
+    return 0;
 }

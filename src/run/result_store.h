@@ -82,7 +82,16 @@ bool result_store_there(const struct result_store *results, const char *path);
 void result_store_drop_parts(const struct result_store *results, int64_t instance,
                              int64_t token);
 
+/* Remove the parts of an instance that claims up to this one made: those of a run that
+ * went on after them, with a later token, stay. */
+void result_store_drop_parts_until(const struct result_store *results, int64_t instance,
+                                   int64_t token);
+
 /* Remove what a request published (its row must not name it any more). */
 void result_store_drop_files(const struct result_store *results, int64_t request);
+
+/* Remove one published file, by its path in the folder. Gone already is fine. */
+int result_store_drop_file(const struct result_store *results, const char *path,
+                           struct err *err) must_check;
 
 #endif

@@ -419,7 +419,9 @@ record(struct run *run, struct end *end, struct run_report *report)
 }
 
 /* Before the end is recorded: after that nobody would look for what a kill leaves. A
- * part that a chunk was committed into stays while the instance can be gone on with. */
+ * part that a chunk was committed into stays while the instance can be gone on with.
+ * Whoever slept too long to know that its claim is gone leaves alone what the next run
+ * makes. */
 static void
 tidy(struct run *run, enum request_outcome outcome)
 {
@@ -428,7 +430,8 @@ tidy(struct run *run, enum request_outcome outcome)
     if (run->is_hand) /* what is kept of the instance is its parent's */
         over = false;
     else if (run->instance_id && over && run_wish(run) != RUN_LOST)
-        result_store_drop_parts(run->env->results, run->instance_id, 0);
+        result_store_drop_parts_until(run->env->results, run->instance_id,
+                                      run->token.number);
     else if (run->instance_id && !run->committed)
         result_store_drop_parts(run->env->results, run->instance_id, run->token.number);
     if (run->temp_folder)

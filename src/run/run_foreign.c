@@ -64,6 +64,20 @@ row_gone(const struct run *run, const char *database, struct err *err)
                    (long long)run->chunk, database);
 }
 
+/* Numbers of instances come again when the store is restored from a backup. */
+static int
+row_of_another(const struct run *run, int64_t chunk, const char *database,
+               struct err *err)
+{
+    return err_set(err, ERR_INVALID,
+                   "the work begins only now, but pawl_checkpoint in database %s knows "
+                   "%lld chunks of it: was the store restored from an older backup? "
+                   "Look at what was written, delete there instance %lld of store_id "
+                   "%.40s, then ask again (restart: false)",
+                   database, (long long)chunk, (long long)run->instance_id,
+                   store_id(run->env->store));
+}
+
 int
 run_foreign_begin(struct run *run, struct step_point *point, const char *database,
                   struct err *err)
@@ -80,6 +94,8 @@ run_foreign_begin(struct run *run, struct step_point *point, const char *databas
         return r < 0 ? err_prefix(err, "database %s", database) : r;
     if (there.chunk == 0 && run->chunk > 0)
         return row_gone(run, database, err);
+    if (there.chunk > 0 && !run->goes_on && !run->partition)
+        return row_of_another(run, there.chunk, database, err);
     r = bring_up(run, &there, err);
     if (r != BATCH_OK)
         return r;

@@ -163,6 +163,7 @@ start_execution(struct run *run, const struct request *request, struct err *err)
         return r < 0 ? r : 0;
     atomic_store(&run->execution_id, started.execution_id);
     run->instance_id = started.instance_id;
+    run->goes_on = started.resumed;
     if (run_wish(run) == RUN_STOP) /* asked before there was an execution */
         run_stopping_record(run);
     if (started.resumed)

@@ -62,6 +62,7 @@ struct run {
     char *temp_folder;
     _Atomic int64_t execution_id; /* 0 = none yet */
     int64_t instance_id;
+    bool goes_on;     /* with an instance that was there */
     bool confirmed;   /* something was good for this request only */
     int64_t estimate; /* rows expected, -1 = not known */
     bool committed;   /* a chunk of any step: its part may be gone on from */

@@ -1,13 +1,17 @@
 #include "service/enter.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "batch/stale.h"
+#include "config/config.h"
 #include "queue/job.h"
 #include "service/service.h"
 #include "store/store.h"
 #include "store/wake.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct enter {
     const struct submit_order *orders;
@@ -63,6 +67,36 @@ enter_fn(struct db *db, void *arg, struct err *err)
     return r;
 }
 
+/* Since more than two beats nothing was heard of it. */
+static bool
+is_silent(const struct service *service, const struct batch_holder *holder)
+{
+    return holder->silence_us < 0 ||
+           holder->silence_us > 2 * service->config->worker.heartbeat_us;
+}
+
+void
+service_tell_silence(const struct service *service, int64_t request_id, struct err *err)
+{
+    int64_t dead_after_us = service->config->worker.dead_after_us;
+    struct batch_holder holder = {0};
+    struct err ignored = {0};
+    size_t used = strlen(err->text);
+    int64_t left_us;
+
+    if (batch_holder_of_request(service->store, request_id, &holder, &ignored) != 1 ||
+        !is_silent(service, &holder))
+        return;
+    left_us = holder.silence_us < 0 || holder.silence_us > dead_after_us
+                  ? 0
+                  : dead_after_us - holder.silence_us;
+    snprintf(err->text + used, sizeof(err->text) - used,
+             "; its worker %.100s is silent, and unless it is heard of again a live "
+             "worker closes the request in about %lld s",
+             holder.worker,
+             (long long)((left_us + service->config->worker.reap_us) / US_PER_S + 1));
+}
+
 int
 service_enter(const struct service *service, const struct submit_order *orders,
               size_t count, const struct enter_act *act,
@@ -74,6 +108,8 @@ service_enter(const struct service *service, const struct submit_order *orders,
 
     if (r < 0 && ret_refused)
         *ret_refused = enter.refused;
+    if (r == -ERR_JOB_ALREADY_RUNNING && err->detail[0])
+        service_tell_silence(service, strtoll(err->detail, NULL, 10), err);
     if (r == 0)
         store_wake(service->store, WAKE_READY);
     return r;

@@ -51,8 +51,8 @@ static const struct fsck_rule rules[] = {
 /* Looked at by hand, after the table. */
 static const struct fsck_rule file_missing = {"file-missing", STMT_COUNT, RULE_PLAIN,
     "a result has its file", "run the job again; look at what cleans the results folder"};
-static const struct fsck_rule file_stray = {"file-stray", STMT_COUNT, RULE_PLAIN,
-    "a file in the results folder belongs to a result", "remove the file"};
+static const struct fsck_rule file_stray = {"file-stray", STMT_COUNT, RULE_REPAIR,
+    "a file in the results folder belongs to a result", REPAIR_IT};
 static const struct fsck_rule part = {"part", STMT_COUNT, RULE_REPAIR,
     "a part belongs to a claim", REPAIR_IT};
 /* clang-format on */

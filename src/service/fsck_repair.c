@@ -57,6 +57,22 @@ drop_part(struct db *db, const struct repair *repair, struct err *err)
     return 1;
 }
 
+/* What a kill between publishing and the recording of another end left. */
+static int
+drop_file(struct db *db, const struct repair *repair, struct err *err)
+{
+    const struct fsck_finding *finding = repair->finding;
+    const struct db_value params[] = {p_i64(finding->id), p_text(finding->detail)};
+    int64_t known = 0;
+    int r = db_query_i64(db, store_sql(db, STMT_FSCK_FILE_KNOWN), params,
+                         array_len(params), &known, err);
+
+    if (r < 0 || known > 0)
+        return r < 0 ? r : 0;
+    r = result_store_drop_file(repair->order->results, finding->detail, err);
+    return r < 0 ? r : 1;
+}
+
 static int
 repair_one(struct db *db, void *arg, struct err *err)
 {
@@ -65,10 +81,12 @@ repair_one(struct db *db, void *arg, struct err *err)
     char subject[64];
     int r;
 
-    if (statement_of(finding) == STMT_COUNT)
+    if (statement_of(finding) != STMT_COUNT)
+        r = drop_row(db, finding, err);
+    else if (finding->token > 0)
         r = drop_part(db, repair, err);
     else
-        r = drop_row(db, finding, err);
+        r = drop_file(db, repair, err);
     if (r <= 0)
         return r;
     snprintf(subject, sizeof(subject), "request:%" PRId64, finding->id);

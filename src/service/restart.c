@@ -49,13 +49,15 @@ put_answer(struct answer *answer, int64_t restarted, const struct request *reque
 }
 
 static int
-still_open(int64_t request_id, const char *status, struct err *err)
+still_open(const struct service *service, int64_t request_id, const char *status,
+           struct err *err)
 {
     err_set(err, ERR_JOB_ALREADY_RUNNING,
             "request %" PRId64 " works on it and is %s; wait for its end, or stop or "
             "cancel it, then restart",
             request_id, status);
     snprintf(err->detail, sizeof(err->detail), "%" PRId64, request_id);
+    service_tell_silence(service, request_id, err);
     return -(int)err->code;
 }
 
@@ -93,7 +95,7 @@ check_work(const struct service *service, const struct request *request,
     if (r < 0 || !stand.instance_id)
         return r;
     if (execution_state_alive(stand.state))
-        return still_open(stand.request_id, execution_state_name(stand.state), err);
+        return still_open(service, stand.request_id, execution_state_name(stand.state), err);
     if (stand.state == EXECUTION_COMPLETED)
         return err_set(err, ERR_ALREADY_FINAL,
                        "the work of request %" PRId64 " is COMPLETED (by request "
@@ -199,7 +201,7 @@ service_restart(const struct service *service, const struct caller *caller,
         work.goes_on = true;
         snprintf(got.lane, sizeof(got.lane), "%s", request.lane);
     } else if (!request_status_final(request.status)) {
-        r = still_open(request.id, request_status_name(request.status), err);
+        r = still_open(service, request.id, request_status_name(request.status), err);
     } else {
         r = check_work(service, &request, &arena, &work, err);
         if (r == 0 && request.outcome == OUTCOME_COMPLETED) /* a task's, too */

@@ -29,6 +29,14 @@ LEFT JOIN pawl.claim c
 LEFT JOIN pawl.worker w ON w.id = c.worker
 WHERE e.id = $1;
 
+-- name: batch_holder_of_request (request_id bigint) -> (worker text, silence bigint)
+-- Who holds its claim; silence as above.
+SELECT c.worker, pawl_now() - w.beat_at AS silence
+FROM pawl.claim c LEFT JOIN pawl.worker w ON w.id = c.worker
+WHERE c.first_id = (SELECT c2.first_id FROM pawl.claim c2 WHERE c2.first_id <= $1
+                    ORDER BY c2.first_id DESC LIMIT 1)
+    AND c.last_id >= $1;
+
 -- name: batch_claim_nonce (request_id bigint, token bigint) -> (nonce text)
 SELECT nonce FROM pawl.claim
 WHERE CAST($1 AS bigint) BETWEEN first_id AND last_id AND token = $2;

@@ -199,8 +199,9 @@ SELECT (SELECT count(*) FROM pawl.outcome WHERE id = $1 AND result_path = $2
 
 -- name: fsck_part_known (token bigint, instance_id bigint) -> (known bigint)
 -- A part is known as long as its claim stands, or as long as it holds what the last
--- chunk of a step covers and the instance may still be gone on with: not completed, not
--- cancelled, not followed by one that asked for the same, touched within seven days.
+-- chunk of a step covers and the instance is being gone on with, or may still be: not
+-- completed, not cancelled, not followed by one that asked for the same, touched within
+-- seven days.
 SELECT CAST(CASE
     WHEN EXISTS (SELECT 1 FROM pawl.claim WHERE token = $1) THEN 1
     WHEN EXISTS (
@@ -209,13 +210,15 @@ SELECT CAST(CASE
         JOIN pawl.execution mine ON mine.instance_id = i.id AND mine.token = $1
         JOIN pawl.step_execution s ON s.execution_id = mine.id AND s.chunk > 0
         WHERE i.id = $2 AND last.state <> 'COMPLETED'
-            AND last.last_updated > pawl_now() - 604800000000
             AND NOT EXISTS (SELECT 1 FROM pawl.execution later
                 WHERE later.instance_id = i.id AND later.id > last.id)
-            AND NOT EXISTS (SELECT 1 FROM pawl.outcome o
-                WHERE o.id = last.request_id AND o.outcome = 'CANCELLED')
-            AND NOT EXISTS (SELECT 1 FROM pawl.instance n
-                WHERE n.job = i.job AND n.number > i.number AND n.identity = i.identity)
+            AND (last.state IN ('STARTING', 'STARTED', 'STOPPING')
+                OR (last.last_updated > pawl_now() - 604800000000
+                    AND NOT EXISTS (SELECT 1 FROM pawl.outcome o
+                        WHERE o.id = last.request_id AND o.outcome = 'CANCELLED')
+                    AND NOT EXISTS (SELECT 1 FROM pawl.instance n
+                        WHERE n.job = i.job AND n.number > i.number
+                            AND n.identity = i.identity)))
             AND NOT EXISTS (SELECT 1 FROM pawl.execution e2
                 JOIN pawl.step_execution s2 ON s2.execution_id = e2.id
                 WHERE e2.instance_id = i.id AND e2.id > mine.id AND s2.name = s.name

@@ -25,7 +25,7 @@ LOCAL = """\
         read: {database: local, sql: "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :rows) SELECT count(*) AS n, sum(CASE WHEN i = :fail_at THEN abs(-9223372036854775807 - 1) ELSE 0 END) AS x FROM n"}
         write: {file: count.csv}
 """
-JOBS = jobs.QUICK + jobs.SLOW
+JOBS = jobs.QUICK + jobs.SLOW + jobs.variant(jobs.SLOW, "single", duplicates="refuse")
 
 
 def database_away(cluster):
@@ -110,6 +110,23 @@ def test_A14_a_killed_workers_request_is_closed_in_time_and_the_others_go_on(two
     assert not set(two.loose_parts()) & set(two.parts_of(dead))
     assert "a worker is dead" in survivor.log()
     two.wait_done(alive, 120)
+
+
+def test_A39_who_is_refused_because_of_a_silent_worker_is_told_until_when(two):
+    request_id = two.submit_id("single", rows=1000, ms=20)
+    two.wait_progress(request_id, 2)
+    refused = two.post("single", {"rows": 1, "ms": 1})
+    assert (refused.status, refused.json["code"]) == (409, "JOB_ALREADY_RUNNING")
+    assert "silent" not in refused.json["detail"]
+    server_of(two, request_id).signal(signal.SIGSTOP)
+    told = wait_for(lambda: [text for text in [two.post("single", {"rows": 1, "ms": 1}).json["detail"]]
+                             if "is silent" in text], "it is told", DEAD_AFTER)[0]
+    assert f"request {request_id}" in told and "closes the request in about" in told
+    again = two.call("POST", f"/api/v1/requests/{request_id}/restart")
+    assert again.status == 409 and "is silent" in again.json["detail"]
+    server_of(two, request_id).signal(signal.SIGCONT)
+    assert two.cancel(request_id).status == 202
+    two.wait_final(request_id)
 
 
 def test_A14_a_short_freeze_closes_nothing(two):

@@ -305,6 +305,11 @@ static const struct damage damages[] = {
      "request_id,"
      " decided_at) VALUES ('s', 1, 1, 'fired', 99, 1)",
      99},
+    {"backfill",
+     "INSERT INTO pawl.backfill (id, job, requester, given, priority, parallel, "
+     "hold_on_failure, total, passed_over, next_n, open, state, created_at) VALUES "
+     "(70, 'task', 'u', '{}', 0, 1, 0, 1, 0, 2, 1, 'RUNNING', 1)",
+     70},
     {"number", "UPDATE pawl.claim SET token = 5000 WHERE first_id = 2", 5000},
     {"number", "UPDATE pawl.ready SET seq = 6000 WHERE first_id = 3", 6000},
     {"file-missing",
@@ -344,7 +349,8 @@ test_each_planted_damage_is_found_by_its_own_rule(struct harness *h)
     static const char *const tables[] = {
         "later",     "ready",    "claim",         "outcome",     "worker",
         "active",    "flag",     "progress",      "idempotency", "step_execution",
-        "execution", "instance", "schedule_slot", "wait",        "paused"};
+        "execution", "instance", "schedule_slot", "wait",        "paused",
+        "backfill"};
     struct bench b;
 
     set_up(&b, h);
@@ -464,6 +470,75 @@ test_repair_takes_away_the_orphans_and_nothing_else(struct harness *h)
     tear_down(&b);
 }
 
+/* A kill between publishing and the end of a request that did not complete. */
+static void
+test_B20_repair_takes_away_a_file_that_no_result_names(struct harness *h)
+{
+    struct fsck_report report;
+    struct result_file file;
+    struct err err = {0};
+    char path[512];
+    struct bench b;
+    int64_t kept;
+    int64_t running;
+    struct claim claim;
+
+    set_up(&b, h);
+    kept = complete_with_result(&b);
+    make_part(&b, kept, 4711, path, sizeof(path));
+    assert_ok(result_store_publish(b.results, path, kept, "stray.csv", &file, &err),
+              &err);
+    make_part(&b, 99, 4712, path, sizeof(path));
+    assert_ok(result_store_publish(b.results, path, 99, "stray.csv", &file, &err), &err);
+    running = submit_one(h, "task");
+    claim = claim_one(h, "w1");
+    make_part(&b, running, claim.token.number, path, sizeof(path));
+    assert_ok(result_store_publish(b.results, path, running, "x.csv", &file, &err),
+              &err);
+    report = look(&b);
+    assert_int_equal(report.count, 2);
+    assert_true(found(&report, "file-stray", kept));
+    assert_true(found(&report, "file-stray", 99));
+    assert_ok(fsck_repair(&b.order, "uid:1", &report, &err), &err);
+    assert_int_equal(report.repaired, 2);
+    assert_clean(&b); /* the result and the running one's file are there */
+    assert_true(result_store_there(b.results, file.path));
+    assert_false(result_store_there(b.results, "files/99"));
+    tear_down(&b);
+}
+
+/* It is being gone on with, and has been for long. */
+static void
+test_B20_the_part_of_a_run_that_is_gone_on_with_is_known(struct harness *h)
+{
+    struct fsck_report report;
+    struct bench b;
+    char path[512];
+
+    set_up(&b, h);
+    make_part(&b, 5, 4711, path, sizeof(path));
+    submit_one(h, "task");
+    claim_one(h, "w1");
+    harness_sql(h,
+                "INSERT INTO pawl.instance (id, job, number, identity, params) VALUES "
+                "(5, 'task', 1, '{}', '{}'), (6, 'task', 2, '{}', '{}');"
+                "INSERT INTO pawl.execution (id, instance_id, job, request_id, token, "
+                "state, params, started_at, ended_at, last_updated) VALUES "
+                "(1, 5, 'task', 90, 4711, 'STOPPED', '{}', 1, 1, 1);"
+                "INSERT INTO pawl.execution (id, instance_id, job, request_id, token, "
+                "state, params, started_at, last_updated) SELECT 2, 5, 'task', first_id, "
+                "token, 'STARTED', '{}', 1, 1 FROM pawl.claim;"
+                "INSERT INTO pawl.step_execution (execution_id, name, ordinal, state, "
+                "chunk, started_at, ended_at, last_updated) VALUES "
+                "(1, 'export', 1, 'COMPLETED', 3, 1, 1, 1)");
+    report = look(&b);
+    assert_false(found(&report, "part", 5));
+    harness_sql(h, "UPDATE pawl.execution SET state = 'FAILED', ended_at = 1 WHERE id = 2");
+    report = look(&b);
+    assert_true(found(&report, "part", 5));
+    tear_down(&b);
+}
+
 static void
 test_a_repair_looks_again_before_it_acts(struct harness *h)
 {
@@ -530,6 +605,8 @@ main(void)
         store_test_sqlite(test_each_rule_has_a_planted_damage),
         store_test_sqlite(test_a_damaged_page_of_the_file_is_found),
         store_test(test_repair_takes_away_the_orphans_and_nothing_else),
+        store_test(test_B20_repair_takes_away_a_file_that_no_result_names),
+        store_test(test_B20_the_part_of_a_run_that_is_gone_on_with_is_known),
         store_test(test_a_repair_looks_again_before_it_acts),
         store_test_pg(test_only_the_owner_of_the_schema_may_repair),
     };

@@ -147,6 +147,49 @@ test_the_folder_of_another_store_is_refused(void **state)
     assert_null(other);
 }
 
+static bool
+part_there(struct place *s, int64_t instance, int64_t token)
+{
+    struct err err = {0};
+    char path[512];
+
+    assert_int_equal(result_store_part(s->results, instance, "a-b", token, path,
+                                       sizeof(path), &err),
+                     0);
+    return fs_exists(path);
+}
+
+/* B23: a run that slept removes what it and those before it made, nothing later. */
+static void
+test_B23_parts_of_later_claims_stay(void **state)
+{
+    static const int64_t tokens[] = {3, 4, 5, 40};
+    struct place *s = *state;
+    struct err err = {0};
+
+    for (size_t i = 0; i < array_len(tokens); i++)
+        for (int64_t instance = 7; instance <= 77; instance += 70) {
+            char path[512];
+
+            assert_int_equal(result_store_part(s->results, instance, "a-b", tokens[i],
+                                               path, sizeof(path), &err),
+                             0);
+            assert_int_equal(fs_replace_file(path, "x", 1, 0600, &err), 0);
+        }
+    result_store_drop_parts_until(s->results, 7, 4);
+    assert_false(part_there(s, 7, 3));
+    assert_false(part_there(s, 7, 4));
+    assert_true(part_there(s, 7, 5));
+    assert_true(part_there(s, 7, 40));
+    result_store_drop_parts(s->results, 7, 40);
+    assert_true(part_there(s, 7, 5));
+    assert_false(part_there(s, 7, 40));
+    result_store_drop_parts(s->results, 7, 0);
+    assert_false(part_there(s, 7, 5));
+    for (size_t i = 0; i < array_len(tokens); i++)
+        assert_true(part_there(s, 77, tokens[i]));
+}
+
 int
 main(void)
 {
@@ -161,6 +204,8 @@ main(void)
             test_a_name_that_climbs_or_hides_is_not_published, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_folder_of_another_store_is_refused,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(test_B23_parts_of_later_claims_stay, setup,
+                                        teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
