@@ -101,3 +101,18 @@ def test_B20_a_killed_workbook_goes_on_to_the_same_bytes(killed):
     assert again["result"]["sha256"] == whole["result"]["sha256"]
     assert again["result"]["rows"] == ROWS
     assert killed.parts() == []
+
+
+def test_A22_what_another_instance_of_that_number_committed_is_not_taken_for_ours(killed):
+    """As after the store was restored from an older backup."""
+    (killed.folder / "few.csv").write_text("id,label,amount\n1,a,1.5\n", encoding="utf-8")
+    killed.wait_done(killed.submit_id("load", name="few"))
+    last = killed.one("SELECT max(id) AS id FROM pawl.instance")
+    for number in range(last + 1, last + 10):
+        killed.shop("INSERT INTO pawl_checkpoint (store_id, instance, step, token, chunk, "
+                    f"updated_at) SELECT store_id, {number}, 'load', 0, 3, max(updated_at) "
+                    "FROM pawl_checkpoint GROUP BY store_id;")
+    failed = killed.wait_final(killed.submit_id("load", name="few"))
+    assert failed["outcome"] == "ERROR"
+    assert "restored from an older backup" in failed["detail"]
+    assert f"instance {last + 1}" in failed["detail"]
