@@ -210,8 +210,7 @@ foreign_open(struct db *db, const struct foreign_key *key, struct arena *arena,
     int r = make_table(db, err);
 
     if (r == 0)
-        r = db_run(db, &drop_old, err, p_text(key->store_id),
-                   p_i64(key->instance_id));
+        r = db_run(db, &drop_old, err, p_text(key->store_id), p_i64(key->instance_id));
     if (r == 0)
         r = raise_to_mine(db, key, err);
     return r == BATCH_OK ? read_row(db, key, arena, ret_point, err) : r;

@@ -75,7 +75,8 @@ static const struct verb table[] = {
      "nothing; beside the owner of an SQLite store it only reads."},
     {"fsck", "", 0, 0, "Check all that must hold of the store and its results", NEED_CONFIG, BIT(CONFIG) | BIT(JSON) | BIT(REPAIR), verb_fsck,
      "Exits 1 if something is found and not repaired. --repair takes away what nobody needs\n"
-     "any more (keys, flags and progress of requests that are over, parts without a claim)\n"
+     "any more (keys, flags and progress of requests that are over, parts without a claim,\n"
+     "files that no result names)\n"
      "and records it in the audit. Stop the owner of an SQLite store first; on PostgreSQL it\n"
      "may run beside the workers, and --repair is for the owner of the schema."},
     {"migrate", "", 0, 0, "Bring the schema of the store up to date", NEED_CONFIG, BIT(CONFIG) | BIT(JSON) | BIT(PRINT_ROLES), verb_migrate,

@@ -26,8 +26,8 @@ int service_enter(const struct service *service, const struct submit_order *orde
                   struct submit_answer *ret_answers, size_t *ret_refused,
                   struct err *err) must_check;
 
-/* Behind a refusal because of a request whose worker may be dead: that it is silent, and
- * when the request is closed for that. Nothing else changes. */
+/* Behind a refusal because of a request whose worker may be dead: that it is silent,
+ * and when the request is closed for that. Nothing else changes. */
 void service_tell_silence(const struct service *service, int64_t request_id,
                           struct err *err);
 

@@ -95,7 +95,8 @@ check_work(const struct service *service, const struct request *request,
     if (r < 0 || !stand.instance_id)
         return r;
     if (execution_state_alive(stand.state))
-        return still_open(service, stand.request_id, execution_state_name(stand.state), err);
+        return still_open(service, stand.request_id, execution_state_name(stand.state),
+                          err);
     if (stand.state == EXECUTION_COMPLETED)
         return err_set(err, ERR_ALREADY_FINAL,
                        "the work of request %" PRId64 " is COMPLETED (by request "

@@ -347,10 +347,10 @@ test_each_planted_damage_is_found_by_its_own_rule(struct harness *h)
 {
     /* What was planted is undone from a copy of the tables. */
     static const char *const tables[] = {
-        "later",     "ready",    "claim",         "outcome",     "worker",
-        "active",    "flag",     "progress",      "idempotency", "step_execution",
-        "execution", "instance", "schedule_slot", "wait",        "paused",
-        "backfill"};
+        "later",         "ready",          "claim",     "outcome",
+        "worker",        "active",         "flag",      "progress",
+        "idempotency",   "step_execution", "execution", "instance",
+        "schedule_slot", "wait",           "paused",    "backfill"};
     struct bench b;
 
     set_up(&b, h);
@@ -489,7 +489,8 @@ test_B20_repair_takes_away_a_file_that_no_result_names(struct harness *h)
     assert_ok(result_store_publish(b.results, path, kept, "stray.csv", &file, &err),
               &err);
     make_part(&b, 99, 4712, path, sizeof(path));
-    assert_ok(result_store_publish(b.results, path, 99, "stray.csv", &file, &err), &err);
+    assert_ok(result_store_publish(b.results, path, 99, "stray.csv", &file, &err),
+              &err);
     running = submit_one(h, "task");
     claim = claim_one(h, "w1");
     make_part(&b, running, claim.token.number, path, sizeof(path));
@@ -519,21 +520,22 @@ test_B20_the_part_of_a_run_that_is_gone_on_with_is_known(struct harness *h)
     make_part(&b, 5, 4711, path, sizeof(path));
     submit_one(h, "task");
     claim_one(h, "w1");
-    harness_sql(h,
-                "INSERT INTO pawl.instance (id, job, number, identity, params) VALUES "
-                "(5, 'task', 1, '{}', '{}'), (6, 'task', 2, '{}', '{}');"
-                "INSERT INTO pawl.execution (id, instance_id, job, request_id, token, "
-                "state, params, started_at, ended_at, last_updated) VALUES "
-                "(1, 5, 'task', 90, 4711, 'STOPPED', '{}', 1, 1, 1);"
-                "INSERT INTO pawl.execution (id, instance_id, job, request_id, token, "
-                "state, params, started_at, last_updated) SELECT 2, 5, 'task', first_id, "
-                "token, 'STARTED', '{}', 1, 1 FROM pawl.claim;"
-                "INSERT INTO pawl.step_execution (execution_id, name, ordinal, state, "
-                "chunk, started_at, ended_at, last_updated) VALUES "
-                "(1, 'export', 1, 'COMPLETED', 3, 1, 1, 1)");
+    harness_sql(
+        h, "INSERT INTO pawl.instance (id, job, number, identity, params) VALUES "
+           "(5, 'task', 1, '{}', '{}'), (6, 'task', 2, '{}', '{}');"
+           "INSERT INTO pawl.execution (id, instance_id, job, request_id, token, "
+           "state, params, started_at, ended_at, last_updated) VALUES "
+           "(1, 5, 'task', 90, 4711, 'STOPPED', '{}', 1, 1, 1);"
+           "INSERT INTO pawl.execution (id, instance_id, job, request_id, token, "
+           "state, params, started_at, last_updated) SELECT 2, 5, 'task', first_id, "
+           "token, 'STARTED', '{}', 1, 1 FROM pawl.claim;"
+           "INSERT INTO pawl.step_execution (execution_id, name, ordinal, state, "
+           "chunk, started_at, ended_at, last_updated) VALUES "
+           "(1, 'export', 1, 'COMPLETED', 3, 1, 1, 1)");
     report = look(&b);
     assert_false(found(&report, "part", 5));
-    harness_sql(h, "UPDATE pawl.execution SET state = 'FAILED', ended_at = 1 WHERE id = 2");
+    harness_sql(
+        h, "UPDATE pawl.execution SET state = 'FAILED', ended_at = 1 WHERE id = 2");
     report = look(&b);
     assert_true(found(&report, "part", 5));
     tear_down(&b);

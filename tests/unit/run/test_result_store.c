@@ -153,9 +153,9 @@ part_there(struct place *s, int64_t instance, int64_t token)
     struct err err = {0};
     char path[512];
 
-    assert_int_equal(result_store_part(s->results, instance, "a-b", token, path,
-                                       sizeof(path), &err),
-                     0);
+    assert_int_equal(
+        result_store_part(s->results, instance, "a-b", token, path, sizeof(path), &err),
+        0);
     return fs_exists(path);
 }
 
