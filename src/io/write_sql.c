@@ -307,6 +307,9 @@ sql_apply(struct writer *writer, struct db *db, const struct row_set *rows,
         r = upsert_rows(sql, db, rows, err);
     if (r == 0 && rows->count > 0 && sql->copy)
         r = copy_rows(sql, db, rows, err);
+    if (writer->in_checkpoint) /* rows that were rolled back are not there to be counted
+                                */
+        sql->rows = sql->chunk_start + (r < 0 ? 0 : (int64_t)rows->count);
     return r < 0 ? failed(sql, r, err) : 0;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "run/run_private.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/retry.h"
 #include "batch/foreign.h"
@@ -13,7 +14,7 @@
 #include "io/formats.h"
 #include "store/store.h"
 
-#define TRIES 8 /* about ten seconds in all */
+#define TRY_AGAIN_US (10 * US_PER_S)
 
 static struct foreign_key
 key_of(const struct run *run)
@@ -161,13 +162,14 @@ run_foreign_commit(struct run *run, const struct step_checkpoint *cp,
                    const struct step_point *point, struct err *err)
 {
     struct backoff backoff = {.base_ms = 100, .max_ms = 3000, .jitter = 0.5};
+    int64_t until_us = clock_mono_us(run->env->clock) + TRY_AGAIN_US;
     struct db *db = NULL;
     int r = run_database(run, run->foreign, IO_DB_WRITE, &db, err);
 
     if (r < 0)
         return r;
     r = commit_once(run, db, cp, point, err);
-    while (backoff.attempts + 1 < TRIES && may_try_again(run, r)) {
+    while (may_try_again(run, r) && clock_mono_us(run->env->clock) < until_us) {
         bool broken = r == -ERR_CONNECT;
 
         run_pause_ms(backoff_next_ms(&backoff));

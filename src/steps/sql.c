@@ -12,7 +12,8 @@
 #include "io/sql_text.h"
 #include "steps/once.h"
 
-#define TRIES 8 /* about ten seconds in all */
+#define CONFLICT_TRIES 8 /* about ten seconds in all */
+#define BUSY_TRIES     2 /* each waits for the lock by itself */
 
 struct statements {
     struct step_ctx *ctx;
@@ -130,8 +131,9 @@ run_elsewhere(struct statements *statements, const char *name, struct err *err)
     struct backoff backoff = {.base_ms = 100, .max_ms = 3000, .jitter = 0.5};
     int r = run_once(statements, name, err);
 
-    while ((r == -ERR_DB_CONFLICT || r == -ERR_STORE_BUSY) &&
-           backoff.attempts + 1 < TRIES && !io->cut(io)) {
+    while (!io->cut(io) &&
+           ((r == -ERR_DB_CONFLICT && backoff.attempts + 1 < CONFLICT_TRIES) ||
+            (r == -ERR_STORE_BUSY && backoff.attempts + 1 < BUSY_TRIES))) {
         io->wait_ms(io, backoff_next_ms(&backoff));
         err_clear(err);
         r = run_once(statements, name, err);
