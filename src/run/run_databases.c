@@ -64,7 +64,7 @@ run_database(struct run *run, const char *name, enum io_db_use use, struct db **
             .name = arena_strdup(&run->arena, name), .use = use, .db = db};
         pthread_mutex_unlock(&run->lock);
         /* Connecting takes a while, and who asked meanwhile had nothing to cut off. */
-        if (run_wish(run) >= RUN_TIMEOUT)
+        if (run_wish(run) >= RUN_TIMEOUT || atomic_load(&run->cut))
             return err_set(err, ERR_TIMEOUT, "database %s: the run is to end", name);
     }
     *ret_db = db;

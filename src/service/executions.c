@@ -201,6 +201,10 @@ service_execution_recover(const struct service *service, const struct caller *ca
                        "execution %" PRId64 " is alive: its worker %.100s was heard "
                        "from %" PRId64 " s ago; stop or cancel it instead",
                        execution_id, holder.worker, holder.silence_us / US_PER_S);
+    if (service->results) /* it may have published and died before it could say so */
+        run_discard_files(
+            &(struct run_env){.store = service->store, .results = service->results},
+            lost.request_id);
     put_act(ret_answer, 200, execution_id, lost.request_id, "FAILED", "recovered");
     return 0;
 }

@@ -235,6 +235,39 @@ test_A34_a_commit_whose_answer_is_lost_ends_no_run(struct harness *h)
     sweep(h, FAULTY_COMMIT_LOST, 2);
 }
 
+/* Who cuts a run off while it is connecting finds no statement to cut off. */
+static void
+test_A19_a_run_that_is_cut_off_begins_no_statement(struct harness *h)
+{
+    char temp[128];
+    struct run_env env;
+    struct run_report report;
+    struct err err = {0};
+    struct claim claim;
+    struct place p;
+    struct run *run;
+    int64_t id;
+
+    place_open(&p, h);
+    snprintf(temp, sizeof(temp), "%s/tmp", p.folder);
+    assert_ok(fs_mkdir_private(temp, &err), &err);
+    env = (struct run_env){.config = p.config,
+                           .store = h->store,
+                           .results = p.results,
+                           .clock = clock_real(),
+                           .worker = "w1",
+                           .temp_folder = temp};
+    claim = claim_new(&p, 1, &id);
+    run = run_new(&env, id, "load", claim.token);
+    run_cut(run);
+    run_carry_out(run, &report);
+    run_free(run);
+    assert_int_equal(report.outcome, OUTCOME_ERROR);
+    assert_non_null(strstr(report.detail, "the run is to end"));
+    assert_int_equal(harness_i64(h, "SELECT count(*) FROM copied"), 0);
+    place_close(&p);
+}
+
 int
 main(void)
 {
@@ -243,6 +276,7 @@ main(void)
         store_test_pg(test_A34_a_call_that_fails_once_ends_no_run),
         store_test_sqlite(test_A34_a_commit_whose_answer_is_lost_ends_no_run),
         store_test_pg(test_A34_a_commit_whose_answer_is_lost_ends_no_run),
+        store_test_sqlite(test_A19_a_run_that_is_cut_off_begins_no_statement),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
