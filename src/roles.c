@@ -135,6 +135,12 @@ open_definitions(struct house *house, struct err *err)
                  "the store has other definitions of the same or a newer "
                  "config_version; raise config_version in the file to replace them",
                  log_i64("jobs", counts.kept), log_i64("schedules", schedules.kept));
+    if (counts.withdrawn > 0)
+        log_line(
+            &house->log, LOG_WARN,
+            "jobs of the store that the file lacks are withdrawn; put them into it, "
+            "or raise config_version in the file that has them",
+            log_i64("jobs", counts.withdrawn));
     store_wake(house->store, WAKE_DEFS);
     return catalog_new(house->store, &house->catalog, err);
 }

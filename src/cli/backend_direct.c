@@ -433,6 +433,12 @@ open_all(struct direct *self, const struct backend_local *local, struct err *err
     r = store_open(&options, &self->store, err);
     if (r == 0 && local->publish)
         r = catalog_publish(self->store, config, &counts, err);
+    if (r == 0 && counts.withdrawn > 0)
+        fprintf(
+            stderr,
+            "pawl: jobs of the store that the file lacks are withdrawn: %d; put them "
+            "into it, or raise config_version in the file that has them\n",
+            counts.withdrawn);
     if (r == 0 && local->publish)
         r = schedule_publish(self->store, config, &counts, err);
     if (r == 0)

@@ -20,7 +20,8 @@ static const struct verb table[] = {
     {"run", "JOB", 1, 1, "Carry a job out here and now, under the same guards as a worker", NEED_CONFIG, BIT(CONFIG) | GIVING, verb_run,
      "    pawl run packages-export -p section=games -o games.xlsx\n\n"
      "Where a server owns the SQLite store it is asked to run the job instead. Ctrl-C\n"
-     "stops at the next chunk, a second one cancels."},
+     "stops at the next chunk, a second one cancels. The file is published first, as by a\n"
+     "server: if it is the newest, jobs of the store that it lacks are withdrawn."},
     {"submit", "JOB", 1, 1, "Ask for a run of a job", NEED_BACKEND,
      ASKING | GIVING | BIT(WAIT) | BIT(PRIORITY) | BIT(NOT_BEFORE) | BIT(EXPIRES_AT) | BIT(AFTER) | BIT(REQUESTER) | BIT(IDEMPOTENCY_KEY), verb_submit,
      "    pawl submit packages-export -p format=csv --wait\n"

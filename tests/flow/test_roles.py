@@ -197,7 +197,8 @@ def test_a_step_into_the_store_needs_a_grant_on_its_tables(site):
     refused = site.pawl("run", "into-main", "-q", "-c", "main.yaml", code=1)
     assert "copies" in refused.stdout + refused.stderr
     site.store_do("GRANT SELECT, INSERT ON public.copies TO pawl_worker")
-    site.pawl("run", "into-main", "-q", "-c", "main.yaml")
+    again = site.pawl("run", "into-main", "-q", "-c", "main.yaml")
+    assert "withdrawn" in refused.stderr and "withdrawn" not in again.stderr
     assert len(site.sql("SELECT * FROM public.copies")) == 5
 
 
