@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/strs.h"
 #include "io/cell_text.h"
+#include "io/xml_encoding.h"
 
 #include <expat.h>
 #include <stdlib.h>
@@ -181,6 +182,7 @@ parse_xml(const char *body, size_t len, json_t **ret_root, struct err *err)
     XML_SetElementHandler(build.parser, on_start, on_end);
     XML_SetCharacterDataHandler(build.parser, on_text);
     XML_SetStartDoctypeDeclHandler(build.parser, on_doctype);
+    XML_SetUnknownEncodingHandler(build.parser, xml_encoding_find, NULL);
     if (XML_Parse(build.parser, body, (int)len, 1) != XML_STATUS_OK)
         return err_set(err, ERR_PROTOCOL, "the XML is wrong at line %lu: %s",
                        (unsigned long)XML_GetCurrentLineNumber(build.parser),

@@ -46,6 +46,19 @@ test_A38_what_is_no_reply_is_refused_and_told(void **state)
     }
 }
 
+static void
+test_A38_xml_is_read_in_the_encoding_that_it_names(void **state)
+{
+    static const char body[] =
+        "<?xml version=\"1.0\" encoding=\"EUC-KR\"?><a><b>\xb0\xa1</b></a>";
+    struct reply_tree tree = {0};
+    struct err err = {0};
+
+    assert_int_equal(reply_tree_parse(body, sizeof(body) - 1, &tree, &err), 0);
+    assert_string_equal(json_string_value(reply_scalar(tree.root, "a/b", false)), "가");
+    reply_tree_release(&tree);
+}
+
 /* "{}," takes three bytes to send and a hundred times as much to keep. */
 static void
 test_A38_a_reply_that_would_fill_the_memory_is_refused(void **state)
@@ -257,6 +270,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_A38_what_is_no_reply_is_refused_and_told),
+        cmocka_unit_test(test_A38_xml_is_read_in_the_encoding_that_it_names),
         cmocka_unit_test(test_A38_a_reply_that_would_fill_the_memory_is_refused),
         cmocka_unit_test(test_A38_xml_is_not_nested_without_end),
         cmocka_unit_test(test_A38_paths_walk_through_lists),
