@@ -6,12 +6,11 @@
  * chain does. Where somebody else has the key the item waits for it in later, as long
  * as it takes (later.c).
  */
-#include "queue/backfill.h"
+#include "queue/backfill_private.h"
 
 #include "base/err.h"
 #include "base/json.h"
 #include "base/strs.h"
-#include "queue/cancel.h"
 #include "queue/closing.h"
 #include "queue/follow.h"
 #include "queue/job.h"
@@ -25,38 +24,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The locked row, and what is to become of it. */
-struct group {
-    int64_t id;
-    const char *job_name;
-    const char *requester;
-    int priority;
-    int64_t parallel;
-    bool hold_on_failure;
-    int64_t next_n;
-    int64_t open;
-    const char *state;
-    const char *why;
-    struct queue_job *job; /* in force now; NULL = none */
-    struct submission sub;
-    bool entered;
-};
-
-static void
-group_release(struct group *group)
+void
+backfill_release(struct backfill_group *group)
 {
     queue_job_free(group->job);
     arena_release(&group->sub.arena);
 }
 
-static bool
-is_running(const struct group *group)
-{
-    return str_eq(group->state, "RUNNING");
-}
-
 static int
-read_job(struct group *group, struct err *err)
+read_job(struct backfill_group *group, struct err *err)
 {
     struct db *db = group->sub.db;
     scoped(db_rows_end) struct db_rows rows = {0};
@@ -72,8 +48,8 @@ read_job(struct group *group, struct err *err)
 }
 
 /* 1, or 0: there is none. */
-static int
-lock(struct db *db, int64_t id, struct group *group, struct err *err)
+int
+backfill_lock(struct db *db, int64_t id, struct backfill_group *group, struct err *err)
 {
     scoped(db_rows_end) struct db_rows rows = {0};
     struct arena *arena = &group->sub.arena;
@@ -96,8 +72,8 @@ lock(struct db *db, int64_t id, struct group *group, struct err *err)
     return 1;
 }
 
-static int
-save(struct group *group, struct err *err)
+int
+backfill_save(struct backfill_group *group, struct err *err)
 {
     struct db *db = group->sub.db;
     bool ended = str_eq(group->state, "DONE") ||
@@ -116,8 +92,8 @@ struct waiting {
 };
 
 static int
-next_items(struct group *group, struct waiting *items, size_t room, size_t *ret_count,
-           struct err *err)
+next_items(struct backfill_group *group, struct waiting *items, size_t room,
+           size_t *ret_count, struct err *err)
 {
     struct db *db = group->sub.db;
     scoped(db_rows_end) struct db_rows rows = {0};
@@ -138,7 +114,7 @@ next_items(struct group *group, struct waiting *items, size_t room, size_t *ret_
 
 /* False when the parameters do not fit the job any more: why. */
 static bool
-make_order(struct group *group, const char *given, struct submit_order *order,
+make_order(struct backfill_group *group, const char *given, struct submit_order *order,
            char *why, size_t why_size)
 {
     const struct queue_job *job = group->job;
@@ -170,7 +146,7 @@ make_order(struct group *group, const char *given, struct submit_order *order,
 
 /* The key of the job, or a place among those that wait for it. */
 static int
-take_key(struct group *group, struct draft *draft, struct err *err)
+take_key(struct backfill_group *group, struct draft *draft, struct err *err)
 {
     struct db *db = group->sub.db;
     const struct db_value take[] = {p_opt_text(draft->key), p_i64(draft->id)};
@@ -194,8 +170,8 @@ take_key(struct group *group, struct draft *draft, struct err *err)
 }
 
 static int
-enter(struct group *group, const struct submit_order *orders, const int64_t *numbers,
-      size_t count, struct err *err)
+enter(struct backfill_group *group, const struct submit_order *orders,
+      const int64_t *numbers, size_t count, struct err *err)
 {
     struct submission *sub = &group->sub;
     struct db *db = sub->db;
@@ -226,8 +202,8 @@ enter(struct group *group, const struct submit_order *orders, const int64_t *num
     return r;
 }
 
-static void
-hold_for(struct group *group, const char *why)
+void
+backfill_hold_for(struct backfill_group *group, const char *why)
 {
     group->state = "HELD";
     group->why = why;
@@ -235,20 +211,20 @@ hold_for(struct group *group, const char *why)
 
 /* An item that cannot be asked for has FAILED. */
 static int
-refuse(struct group *group, int64_t n, const char *why, struct err *err)
+refuse(struct backfill_group *group, int64_t n, const char *why, struct err *err)
 {
     struct db *db = group->sub.db;
 
     if (group->hold_on_failure)
-        hold_for(group,
-                 arena_printf(&group->sub.arena, "item %" PRId64 ": %s", n, why));
+        backfill_hold_for(
+            group, arena_printf(&group->sub.arena, "item %" PRId64 ": %s", n, why));
     return db_run(db, store_sql(db, STMT_BACKFILL_ITEM_REFUSE), err, p_text(why),
                   p_i64(group->id), p_i64(n));
 }
 
 /* One round; *ret_left: something may be waiting still. */
 static int
-let_in_some(struct group *group, bool *ret_left, struct err *err)
+let_in_some(struct backfill_group *group, bool *ret_left, struct err *err)
 {
     struct arena *arena = &group->sub.arena;
     size_t room = (size_t)(group->parallel - group->open);
@@ -260,7 +236,7 @@ let_in_some(struct group *group, bool *ret_left, struct err *err)
     char why[400];
     int r = next_items(group, items, room, &count, err);
 
-    for (size_t i = 0; i < count && r == 0 && is_running(group); i++) {
+    for (size_t i = 0; i < count && r == 0 && backfill_is_running(group); i++) {
         group->next_n = items[i].n + 1;
         if (make_order(group, items[i].given, &orders[n], why, sizeof(why)))
             numbers[n++] = items[i].n;
@@ -272,22 +248,24 @@ let_in_some(struct group *group, bool *ret_left, struct err *err)
 }
 
 /* As many as may be open; DONE when there is nothing left. */
-static int
-let_in(struct group *group, struct err *err)
+int
+backfill_let_in(struct backfill_group *group, struct err *err)
 {
     bool left = true;
     int r = 0;
 
-    if (is_running(group) && !group->job)
+    if (backfill_is_running(group) && !group->job)
         r = read_job(group, err);
-    if (r == 0 && is_running(group) && !group->job)
-        hold_for(group, arena_printf(&group->sub.arena, "there is no job %s any more",
-                                     group->job_name));
-    while (r == 0 && is_running(group) && left && group->open < group->parallel)
+    if (r == 0 && backfill_is_running(group) && !group->job)
+        backfill_hold_for(group,
+                          arena_printf(&group->sub.arena, "there is no job %s any more",
+                                       group->job_name));
+    while (r == 0 && backfill_is_running(group) && left &&
+           group->open < group->parallel)
         r = let_in_some(group, &left, err);
-    if (r == 0 && is_running(group) && group->open == 0)
+    if (r == 0 && backfill_is_running(group) && group->open == 0)
         group->state = "DONE";
-    return r < 0 ? r : save(group, err);
+    return r < 0 ? r : backfill_save(group, err);
 }
 
 /* --- what ends --- */
@@ -318,21 +296,22 @@ static int
 settle(struct db *db, struct follow *follow, int64_t id, int64_t n,
        const struct closing *closing, struct err *err)
 {
-    scoped(group_release) struct group group = {0};
+    scoped(backfill_release) struct backfill_group group = {0};
     const char *state = item_state(closing->outcome);
-    int r = lock(db, id, &group, err);
+    int r = backfill_lock(db, id, &group, err);
 
     if (r <= 0)
         return r;
     group.open--;
-    if (is_running(&group) && (str_eq(state, "STOPPED") ||
-                               (group.hold_on_failure && str_eq(state, "FAILED"))))
-        hold_for(&group,
-                 arena_printf(&group.sub.arena,
-                              "item %" PRId64 " (request %" PRId64 ") is %s: %.200s", n,
-                              closing->id, state,
-                              closing->detail ? closing->detail : "no detail"));
-    r = let_in(&group, err);
+    if (backfill_is_running(&group) &&
+        (str_eq(state, "STOPPED") ||
+         (group.hold_on_failure && str_eq(state, "FAILED"))))
+        backfill_hold_for(
+            &group, arena_printf(&group.sub.arena,
+                                 "item %" PRId64 " (request %" PRId64 ") is %s: %.200s",
+                                 n, closing->id, state,
+                                 closing->detail ? closing->detail : "no detail"));
+    r = backfill_let_in(&group, err);
     follow->entered |= group.entered;
     return r;
 }
@@ -410,7 +389,7 @@ make_fn(struct db *db, void *arg, struct err *err)
 {
     struct making *making = arg;
     const struct backfill_order *order = making->order;
-    scoped(group_release) struct group group = {0};
+    scoped(backfill_release) struct backfill_group group = {0};
     const struct db_value add[] = {
         p_text(order->job->name),     p_text(order->requester),
         p_text(order->given),         p_i64(order->priority),
@@ -424,9 +403,9 @@ make_fn(struct db *db, void *arg, struct err *err)
     if (r >= 0)
         r = add_items(db, making, err);
     if (r >= 0)
-        r = lock(db, making->id, &group, err);
+        r = backfill_lock(db, making->id, &group, err);
     if (r >= 0)
-        r = let_in(&group, err);
+        r = backfill_let_in(&group, err);
     snprintf(subject, sizeof(subject), "backfill %" PRId64, making->id);
     if (r >= 0)
         r = store_audit(db, order->requester, "backfill", subject, order->job->name,
@@ -458,151 +437,4 @@ queue_backfill(struct store *store, const struct backfill_order *order, int64_t 
     *ret_id = making.id;
     store_wake(store, WAKE_READY);
     return 0;
-}
-
-/* --- hold, go on, cancel --- */
-
-struct change {
-    int64_t id;
-    bool hold;
-    const char *actor;
-};
-
-static int
-lock_known(struct db *db, int64_t id, struct group *group, struct err *err)
-{
-    int r = lock(db, id, group, err);
-
-    return r != 0 ? r
-                  : err_set(err, ERR_NOT_FOUND, "there is no backfill %" PRId64, id);
-}
-
-static int
-note(struct group *group, const char *actor, const char *act, struct err *err)
-{
-    return store_audit(group->sub.db, actor, act,
-                       arena_printf(&group->sub.arena, "backfill %" PRId64, group->id),
-                       NULL, err);
-}
-
-static int
-go_on(struct group *group, struct err *err)
-{
-    struct db *db = group->sub.db;
-    int r = db_run(db, store_sql(db, STMT_BACKFILL_AGAIN), err, p_i64(group->id),
-                   p_i64(group->hold_on_failure));
-
-    group->state = "RUNNING";
-    group->next_n = 1;
-    return r < 0 ? r : let_in(group, err);
-}
-
-static int
-hold_fn(struct db *db, void *arg, struct err *err)
-{
-    const struct change *change = arg;
-    scoped(group_release) struct group group = {0};
-    int r = lock_known(db, change->id, &group, err);
-
-    if (r < 0)
-        return r;
-    if (str_eq(group.state, change->hold ? "HELD" : "RUNNING"))
-        return BACKFILL_AS_IT_WAS;
-    if (str_eq(group.state, "DONE") || str_eq(group.state, "CANCELLED"))
-        return err_set(err, ERR_ALREADY_FINAL, "backfill %" PRId64 " is %s", change->id,
-                       group.state);
-    if (change->hold) {
-        hold_for(&group, arena_printf(&group.sub.arena, "by %s", change->actor));
-        r = save(&group, err);
-    } else {
-        r = go_on(&group, err);
-    }
-    if (r >= 0)
-        r = note(&group, change->actor, change->hold ? "pause" : "resume", err);
-    return r < 0 ? r : BACKFILL_CHANGED;
-}
-
-int
-queue_backfill_hold(struct store *store, int64_t id, bool hold, const char *actor,
-                    struct err *err)
-{
-    struct change change = {.id = id, .hold = hold, .actor = actor};
-    int r = store_write(store, STORE_NORMAL, hold_fn, &change, err);
-
-    if (r == BACKFILL_CHANGED && !hold)
-        store_wake(store, WAKE_READY);
-    return r;
-}
-
-static int
-cancel_fn(struct db *db, void *arg, struct err *err)
-{
-    const struct change *change = arg;
-    scoped(group_release) struct group group = {0};
-    int r = lock_known(db, change->id, &group, err);
-
-    if (r < 0)
-        return r;
-    if (str_eq(group.state, "DONE"))
-        return err_set(err, ERR_ALREADY_FINAL,
-                       "backfill %" PRId64 " is DONE and stays as it is", change->id);
-    if (str_eq(group.state, "CANCELLED"))
-        return 0;
-    group.state = "CANCELLED";
-    group.why = arena_printf(&group.sub.arena, "by %s", change->actor);
-    r = db_run(db, store_sql(db, STMT_BACKFILL_DROP_WAITING), err, p_i64(change->id));
-    if (r >= 0)
-        r = save(&group, err);
-    if (r >= 0)
-        r = note(&group, change->actor, "cancel", err);
-    return r < 0 ? r : 0;
-}
-
-struct open_list {
-    int64_t id;
-    struct arena arena;
-    int64_t *ids;
-    size_t count;
-};
-
-static void
-open_list_release(struct open_list *list)
-{
-    arena_release(&list->arena);
-}
-
-static int
-open_fn(struct db *db, void *arg, struct err *err)
-{
-    struct open_list *list = arg;
-    scoped(db_rows_end) struct db_rows rows = {0};
-    int r = db_ask(db, store_sql(db, STMT_BACKFILL_OPEN_REQUESTS), &rows, err,
-                   p_i64(list->id));
-
-    list->ids = arena_array(&list->arena, int64_t, BACKFILL_PARALLEL_MAX);
-    list->count = 0;
-    while (r >= 0 && list->count < BACKFILL_PARALLEL_MAX &&
-           (r = db_next(&rows, err)) > 0)
-        list->ids[list->count++] = db_i64(&rows, 0);
-    return r < 0 ? r : 0;
-}
-
-int
-queue_backfill_cancel(struct store *store, int64_t id, const char *actor,
-                      struct err *err)
-{
-    struct change change = {.id = id, .actor = actor};
-    scoped(open_list_release) struct open_list list = {.id = id};
-    int r = store_write(store, STORE_NORMAL, cancel_fn, &change, err);
-
-    if (r == 0)
-        r = store_read(store, open_fn, &list, err);
-    for (size_t i = 0; i < list.count && r >= 0; i++) {
-        r = queue_cancel(store, list.ids[i], actor, err);
-        if (r == -ERR_ALREADY_FINAL || r == -ERR_NOT_FOUND) {
-            err_clear(err);
-            r = 0;
-        }
-    }
-    return r < 0 ? r : 0;
 }
