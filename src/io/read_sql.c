@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/sha256.h"
 #include "base/strs.h"
 #include "db/db.h"
 #include "io/cell_text.h"
@@ -34,9 +35,10 @@ struct sql_reader {
     struct db_rows rows;
     struct column *columns;
     size_t width;
-    int64_t given;      /* rows returned, from the very start */
-    struct sql_key key; /* of `restart: key` */
-    const char *extent; /* only the extent of this column is asked */
+    int64_t given;              /* rows returned, from the very start */
+    char mark[SHA256_HEX_SIZE]; /* of the query's text */
+    struct sql_key key;         /* of `restart: key` */
+    const char *extent;         /* only the extent of this column is asked */
 };
 
 static struct sql_reader *
@@ -164,18 +166,35 @@ start_query(struct sql_reader *sql, struct db *db, struct err *err)
     return db_query(db, &sql->sql, values, made.count, &sql->rows, err);
 }
 
-/* Pass over the rows that are behind the position {rows}. */
+/* Counting rows is good for the same query; whoever mends its columns wants that,
+ * whoever changes which rows it gives or their order does not. */
+static void
+note_change(struct sql_reader *sql, const char *mark, int64_t rows)
+{
+    if (mark && rows > 0 && !str_eq(mark, sql->mark))
+        sql->reader.note = arena_printf(
+            &sql->arena,
+            "the query was changed since the stop: its first %lld rows count as read "
+            "(if they are others, ask with restart: false)",
+            (long long)rows);
+}
+
+/* Pass over the rows that are behind the position {rows, query}. */
 static int
 go_to(struct sql_reader *sql, const char *position, struct err *err)
 {
     scoped(json_drop) json_t *root = NULL;
+    const char *mark = NULL;
     int64_t rows = 0;
     int r = json_parse(position, strlen(position), 4, &root, err);
 
     if (r == 0 && json_is_object(root))
         r = json_get_i64(root, "rows", &rows, err);
+    if (r >= 0 && json_is_object(root))
+        r = json_get_str(root, "query", &mark, err);
     if (r < 0)
         return r;
+    note_change(sql, mark, rows);
     while (sql->given < rows) {
         r = db_next(&sql->rows, err);
         if (r < 0)
@@ -194,12 +213,15 @@ static int
 sql_open(struct reader *reader, const char *position, struct err *err)
 {
     struct sql_reader *sql = sql_of(reader);
+    const char *text = io_option_text(sql->def, "sql", "");
     const char *name = io_option_text(sql->def, "database", "main");
     struct db *db = NULL;
     int r = reader->io->database(reader->io, name, IO_DB_READ, &db, err);
 
     if (r < 0)
         return r; /* names the database itself */
+    sha256_hex(text, strlen(text), sql->mark);
+    sql->mark[16] = '\0';
     if (by_key(sql))
         r = sql_key_init(&sql->key, json_object_get(sql->def, "key"), position,
                          &sql->given, &sql->arena, err);
@@ -336,7 +358,8 @@ sql_position(struct reader *reader, struct buf *position, struct err *err)
     else if (by_key(sql))
         sql_key_position(&sql->key, sql->given, position);
     else
-        buf_addf(position, "{\"rows\":%lld}", (long long)sql->given);
+        buf_addf(position, "{\"rows\":%lld,\"query\":\"%.16s\"}", (long long)sql->given,
+                 sql->mark);
     return 0;
 }
 

@@ -73,6 +73,7 @@ struct reader {
     struct io_ctx *io;
     enum reader_restart restart;
     struct reader_bad bad; /* good after READER_BAD, until the next read_chunk */
+    const char *note;      /* after open: what people should know; NULL = nothing */
 };
 
 /* def: the step's `read` object, already checked; it must outlive the reader. */

@@ -212,6 +212,8 @@ chunk_open(struct chunk_run *run, struct err *err)
     if (r == 0)
         r = chunk_items_open_reader(&run->items, run->reader,
                                     resumed ? ctx->reader_position : NULL, err);
+    if (r == 0 && run->reader->note)
+        ctx->note(ctx->note_arg, run->reader->note);
     if (resumed)
         run->counters = ctx->counters;
     if (r == 0)

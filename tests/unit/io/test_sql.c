@@ -287,6 +287,63 @@ a_position_goes_on_behind_the_rows_given(enum testdb_kind kind)
     end(&s);
 }
 
+/* The note of a reader that goes on there; "" for none. */
+static void
+note_at(struct sql_test *s, const char *def_text, const char *position, char ret[200])
+{
+    scoped(reader_freep) struct reader *reader = NULL;
+    json_t *def = json_of(def_text);
+
+    ok(&s->t, read_sql_new(&s->t.io, def, &reader, &s->t.err));
+    ok(&s->t, reader_open(reader, position, &s->t.err));
+    snprintf(ret, 200, "%s", reader->note ? reader->note : "");
+    reader_freep(&reader);
+    json_decref(def);
+}
+
+/* A22: the rows are counted by another query than they were read by. */
+static void
+a_query_that_was_changed_since_the_stop_is_told(enum testdb_kind kind)
+{
+    static const char def[] = "{\"sql\":\"SELECT id FROM t ORDER BY id\","
+                              "\"database\":\"shop\"}";
+    static const char other[] =
+        "{\"sql\":\"SELECT id FROM t WHERE id > 1 ORDER BY id\","
+        "\"database\":\"shop\"}";
+    scoped(reader_freep) struct reader *reader = NULL;
+    scoped(buf_release) struct buf position = {0};
+    json_t *json = json_of(def);
+    struct sql_test s = {0};
+    struct row_set rows;
+    char note[200];
+
+    if (!begin(&s, kind, "{}")) {
+        json_decref(json);
+        skip();
+    }
+    ok(&s.t, db_script(s.write,
+                       "CREATE TABLE t (id int);"
+                       "INSERT INTO t VALUES (1),(2),(3),(4)",
+                       &s.t.err));
+    row_set_init(&rows, 0);
+    buf_init(&position, 1000);
+    ok(&s.t, read_sql_new(&s.t.io, json, &reader, &s.t.err));
+    ok(&s.t, reader_open(reader, NULL, &s.t.err));
+    ok(&s.t, reader_read_chunk(reader, 2, &rows, &s.t.err));
+    ok(&s.t, reader_position(reader, &position, &s.t.err));
+    row_set_release(&rows);
+    reader_freep(&reader);
+    json_decref(json);
+
+    note_at(&s, def, buf_str(&position), note);
+    assert_string_equal(note, "");
+    note_at(&s, other, buf_str(&position), note);
+    assert_non_null(strstr(note, "its first 2 rows count as read"));
+    note_at(&s, other, "{\"rows\":2}", note); /* from before there was a mark */
+    assert_string_equal(note, "");
+    end(&s);
+}
+
 /* Rows that come and go before the key do no harm; two with one key are refused. */
 static void
 a_key_goes_on_behind_the_last_row_committed(enum testdb_kind kind)
@@ -715,24 +772,26 @@ apply_writes_inside_the_callers_transaction(enum testdb_kind kind)
 
 on_both(types_keep_their_values) on_both(a_range_of_a_key_is_read_and_its_extent_told)
     on_both(parameters_are_bound) on_both(a_position_goes_on_behind_the_rows_given)
-        on_both(a_key_goes_on_behind_the_last_row_committed)
-            on_both(rows_are_inserted_and_uncommitted_ones_are_not)
-                on_both(upsert_replaces_by_its_key)
-                    on_both(an_upsert_takes_the_last_of_a_key_and_names_a_bad_row)
-                        on_both(statements_run_for_items_first_and_then_for_rows)
-                            on_both(a_statement_sees_columns_and_parameters)
-                                on_both(apply_writes_inside_the_callers_transaction)
+        on_both(a_query_that_was_changed_since_the_stop_is_told)
+            on_both(a_key_goes_on_behind_the_last_row_committed)
+                on_both(rows_are_inserted_and_uncommitted_ones_are_not)
+                    on_both(upsert_replaces_by_its_key)
+                        on_both(an_upsert_takes_the_last_of_a_key_and_names_a_bad_row)
+                            on_both(statements_run_for_items_first_and_then_for_rows)
+                                on_both(a_statement_sees_columns_and_parameters)
+                                    on_both(apply_writes_inside_the_callers_transaction)
 
 #define both(fn)                                                                       \
     cmocka_unit_test(test_##fn##_on_sqlite), cmocka_unit_test(test_##fn##_on_pg)
 
-                                    int main(void)
+                                        int main(void)
 {
     const struct CMUnitTest tests[] = {
         both(types_keep_their_values),
         both(a_range_of_a_key_is_read_and_its_extent_told),
         both(parameters_are_bound),
         both(a_position_goes_on_behind_the_rows_given),
+        both(a_query_that_was_changed_since_the_stop_is_told),
         both(a_key_goes_on_behind_the_last_row_committed),
         both(rows_are_inserted_and_uncommitted_ones_are_not),
         both(upsert_replaces_by_its_key),
