@@ -221,8 +221,9 @@ translate(struct cli *cli, struct err *err)
 {
     const char *job = cli_word(cli, 1);
 
-    if (err->code != ERR_JOB_NOT_FOUND || !job || cli->verb->need != NEED_BACKEND)
-        return;
+    if (err->code != ERR_JOB_NOT_FOUND || !job || cli->verb->need != NEED_BACKEND ||
+        !str_eq(cli->verb->args, "JOB"))
+        return; /* what restarts a request names its job itself */
     err_clear(err);
     err_set(err, ERR_JOB_NOT_FOUND, "there is no job %.100s; `pawl jobs` lists them",
             job);

@@ -72,6 +72,10 @@ static const struct option_row rows[] = {
     [OPTION_ROUNDS] = {"rounds", 0, "N",
                        "kill it at no more than N places (1 to 100000, default 50)",
                        false},
+    [OPTION_ANEW] = {"anew", 0, NULL,
+                     "begin anew, also where a stopped or failed run could be gone on "
+                     "with (restart: false)",
+                     false},
     [OPTION_REPAIR] = {"repair", 0, NULL, "carry out the repairs that are safe", false},
     [OPTION_PRINT_ROLES] =
         {"print-roles", 0, NULL,

@@ -179,6 +179,8 @@ params_body(struct cli *cli, const char *job, json_t **ret_body, struct err *err
         r = add_after(body, options->value[OPTION_AFTER], err);
     if (r < 0)
         return r;
+    if (option_given(options, OPTION_ANEW))
+        json_object_set_new(body, "restart", json_false());
     set_text(body, "requester", options->value[OPTION_REQUESTER]);
     set_text(body, "notBefore", options->value[OPTION_NOT_BEFORE]);
     set_text(body, "expiresAt", options->value[OPTION_EXPIRES_AT]);

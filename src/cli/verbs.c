@@ -8,7 +8,8 @@
 
 #define BIT(name) OPTION_BIT(OPTION_##name)
 #define ASKING    (BIT(CONFIG) | BIT(SERVER) | BIT(JSON))
-#define GIVING    (BIT(PARAM) | BIT(PARAMS) | BIT(OUTPUT) | BIT(QUIET) | BIT(JSON))
+#define GIVING                                                                         \
+    (BIT(PARAM) | BIT(PARAMS) | BIT(ANEW) | BIT(OUTPUT) | BIT(QUIET) | BIT(JSON))
 
 /* clang-format off */
 static const struct verb table[] = {

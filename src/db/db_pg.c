@@ -85,12 +85,14 @@ pg_commit(struct db *db, struct err *err)
                         "commit: the server rolled back, because a statement of this "
                         "transaction had failed");
     } else if (is_unknown(pg, res)) {
+        const char *reason = PQerrorMessage(pg->conn);
+
         db->usable = false;
         r = db_fail(
             err, ERR_COMMIT_UNKNOWN, pg_sqlstate(res),
             "commit: the connection was lost before the answer came; whether it "
-            "was done is to be looked up: %s",
-            PQerrorMessage(pg->conn));
+            "was done is to be looked up: %.*s",
+            (int)strcspn(reason, "\n"), reason);
     } else {
         r = pg_fail(pg, "commit", NULL, res, err);
     }
@@ -216,6 +218,8 @@ connect_fail(const struct pg_db *pg, const char *url, struct err *err)
     snprintf(reason, sizeof(reason), "%s", PQerrorMessage(pg->conn));
     for (len = strlen(reason); len > 0 && reason[len - 1] == '\n'; len--)
         reason[len - 1] = '\0';
+    for (char *p = reason; (p = strpbrk(p, "\n\t"));) /* a question follows, indented */
+        *p = ' ';
     return db_fail(err, db_lost_code(&pg->base), "08001", "%s: %s",
                    db_url_masked(url, masked, sizeof(masked)), reason);
 }

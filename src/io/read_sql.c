@@ -186,7 +186,7 @@ go_to(struct sql_reader *sql, const char *position, struct err *err)
     scoped(json_drop) json_t *root = NULL;
     const char *mark = NULL;
     int64_t rows = 0;
-    int r = json_parse(position, strlen(position), 4, &root, err);
+    int r = json_parse(position, strlen(position), 6, &root, err);
 
     if (r == 0 && json_is_object(root))
         r = json_get_i64(root, "rows", &rows, err);
@@ -194,6 +194,11 @@ go_to(struct sql_reader *sql, const char *position, struct err *err)
         r = json_get_str(root, "query", &mark, err);
     if (r < 0)
         return r;
+    if (json_object_get(root, "key"))
+        return err_set(err, ERR_INVALID,
+                       "the step went on by a key until now, and its place is not "
+                       "known by position; put `restart: key` back, or ask for a new "
+                       "run (restart: false)");
     note_change(sql, mark, rows);
     while (sql->given < rows) {
         r = db_next(&sql->rows, err);

@@ -49,6 +49,11 @@ read_position(struct sql_key *key, const char *position, int64_t *ret_given,
     if (r < 0)
         return r;
     from = json_object_get(root, "key");
+    if (!from && *ret_given > 0)
+        return err_set(err, ERR_INVALID,
+                       "the step went on by position until now, and the key of its "
+                       "last row is not known; put `restart: position` back, or ask "
+                       "for a new run (restart: false)");
     if (!from)
         return 0;
     if (json_array_size(from) != key->count)

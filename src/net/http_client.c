@@ -296,12 +296,21 @@ set_up(struct exchange *x, struct curl_slist *headers, char note[CURL_ERROR_SIZE
     }
 }
 
+/* What answers bytes that are no HTTP at all is an "unsupported protocol" to curl. */
+static bool
+is_http(const char *url)
+{
+    return strncasecmp(url, "http://", 7) == 0 || strncasecmp(url, "https://", 8) == 0;
+}
+
 static int
 explain(struct exchange *x, CURLcode code, const char *note)
 {
     char place[PLACE_SIZE];
 
     place_of(x->call, place);
+    if (code == CURLE_UNSUPPORTED_PROTOCOL && is_http(x->call->url))
+        code = CURLE_WEIRD_SERVER_REPLY;
     if (*note == '\0')
         note = curl_easy_strerror(code);
     switch ((int)code) {

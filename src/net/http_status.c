@@ -37,6 +37,7 @@ static const struct status_row rows[] = {
     {415, "Unsupported Media Type", "UNSUPPORTED_MEDIA_TYPE"},
     {416, "Range Not Satisfiable", "RANGE_NOT_SATISFIABLE"},
     {417, "Expectation Failed", "EXPECTATION_FAILED"},
+    {421, "Misdirected Request", "MISDIRECTED_REQUEST"},
     {422, "Unprocessable Content", "UNPROCESSABLE"},
     {428, "Precondition Required", "PRECONDITION_REQUIRED"},
     {429, "Too Many Requests", "TOO_MANY_REQUESTS"},

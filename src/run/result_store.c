@@ -67,6 +67,16 @@ make_marker(const char *folder, const char *path, const char *store_id, struct e
     return r < 0 ? r : fs_fsync_dir(folder, err);
 }
 
+/* Letters and digits: what a store's id is made of. */
+static bool
+looks_like_id(const struct buf *found)
+{
+    const char *text = buf_str(found);
+
+    return found->len > 0 &&
+           strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz") == found->len;
+}
+
 /* The marker is made once, whole or not at all, by whoever comes first. */
 static int
 check_marker(const char *folder, const char *store_id, struct err *err)
@@ -87,6 +97,13 @@ check_marker(const char *folder, const char *store_id, struct err *err)
     r = fs_read_file(path, 4096, &found, err);
     if (r < 0)
         return r;
+    if (!looks_like_id(&found))
+        return err_set(err, ERR_CONFIG,
+                       "%s is damaged: it does not name a store. If the results in "
+                       "this folder are those of our store (%.40s), remove that file, "
+                       "and it is made anew; else give this store a folder of its own "
+                       "in `results:`",
+                       path, store_id);
     if (strcmp(buf_str(&found), store_id) != 0)
         return err_set(
             err, ERR_CONFIG,

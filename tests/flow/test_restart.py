@@ -298,3 +298,44 @@ def test_A27_A39_what_nobody_carries_is_ended_when_the_job_is_asked_for(site):
     assert site.call("POST", "/api/v1/executions/99999999/recover").status == 404
     site.pawl("recover", "99999999", code=4)
     site.wait_done(site.submit_id("collect", rows=1, tag="last"))
+
+
+# --- what the command line says of work that cannot be gone on with ---
+
+BAD = """\
+  load:
+    retry: none
+    steps:
+      - name: fail
+        read: {database: shop, sql: "SELECT 1 AS x FROM no_such_table"}
+        write: {database: main, rows: "INSERT INTO effect VALUES (:x)"}
+"""
+
+
+@pytest.fixture
+def lone(cluster):
+    site = pawl_env.Site("sqlite", cluster, BAD)
+    try:
+        yield site.up()
+        site.close()
+    finally:
+        site.discard()
+
+
+def test_A32b_anew_on_the_command_line_goes_on_with_nothing(lone):
+    first = lone.submit_id("load")
+    assert lone.wait_final(first)["outcome"] == "ERROR"
+    lone.pawl("submit", "load", "--wait", code=1)
+    assert execution(lone, lone.wait_final(first + 1))["resumedFrom"] is not None
+    lone.pawl("submit", "load", "--anew", "--wait", code=1)
+    assert execution(lone, lone.wait_final(first + 2))["resumedFrom"] is None
+
+
+def test_a_restart_names_the_job_that_is_gone_and_not_the_request(lone):
+    first = lone.submit_id("load")
+    lone.wait_final(first)
+    lone.worker.stop()
+    lone.configure(BAD.replace("  load:", "  other:"))
+    lone.up()
+    told = lone.pawl("restart", str(first), code=4)
+    assert "there is no job load any more" in told.stderr

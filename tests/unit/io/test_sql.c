@@ -384,6 +384,12 @@ a_key_goes_on_behind_the_last_row_committed(enum testdb_kind kind)
           read_rows(&s, KEYED("[\"a\"]"), "{\"rows\":2,\"key\":[[\"int\",\"2\"]]}", 2,
                     &out));
     fails(&s.t, ERR_DB, "no_such", read_rows(&s, KEYED("\"no_such\""), NULL, 2, &out));
+    /* A place by position is none by key, nor the other way round. */
+    fails(&s.t, ERR_INVALID, "put `restart: position` back",
+          read_rows(&s, KEYED("\"a\""), "{\"rows\":2}", 2, &out));
+    fails(&s.t, ERR_INVALID, "put `restart: key` back",
+          read_rows(&s, "{\"sql\":\"SELECT a FROM t\",\"database\":\"shop\"}", position,
+                    2, &out));
     ok(&s.t, db_script(s.write, "INSERT INTO t VALUES (4, NULL)", &s.t.err));
     fails(&s.t, ERR_INVALID, "is NULL",
           read_rows(&s, KEYED("[\"a\",\"b\"]"), NULL, 9, &out));

@@ -8,10 +8,13 @@
 #include "unit/net/rig.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -301,6 +304,45 @@ test_a_header_with_a_line_end_is_not_sent(void **state)
 
 #define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+/* Answers one connection with what is no HTTP. */
+static void *
+answer_garbage(void *arg)
+{
+    static const char garbage[] = "\x7f\x01\x02 no HTTP \xff\r\n\r\n";
+    int fd = accept(*(int *)arg, NULL, NULL);
+    char asked[1000];
+
+    assert_true(fd >= 0);
+    assert_true(read(fd, asked, sizeof(asked)) > 0);
+    assert_true(write(fd, garbage, sizeof(garbage)) == sizeof(garbage));
+    close(fd);
+    return NULL;
+}
+
+static void
+test_an_answer_that_is_no_http_is_blamed_on_the_server_not_on_the_address(void **state)
+{
+    struct fixture *f = *state;
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    scoped(http_reply_release) struct http_reply reply = {0};
+    pthread_t thread;
+
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    assert_int_equal(pthread_create(&thread, NULL, answer_garbage, &listener), 0);
+    snprintf(f->url, sizeof(f->url), "http://127.0.0.1:%d/", ntohs(address.sin_port));
+    assert_int_equal(
+        call(f, &(struct http_call){.method = "GET", .url = f->url}, &reply),
+        -ERR_PROTOCOL);
+    assert_non_null(strstr(f->err.text, "gave no proper HTTP answer"));
+    pthread_join(thread, NULL);
+    close(listener);
+}
+
 int
 main(void)
 {
@@ -318,6 +360,9 @@ main(void)
         WITH_RIG(test_a_server_that_breaks_off_is_told),
         WITH_RIG(test_only_http_addresses_are_called),
         WITH_RIG(test_a_header_with_a_line_end_is_not_sent),
+        cmocka_unit_test_setup_teardown(
+            test_an_answer_that_is_no_http_is_blamed_on_the_server_not_on_the_address,
+            set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,10 +190,36 @@ test_B23_parts_of_later_claims_stay(void **state)
         assert_true(part_there(s, 77, tokens[i]));
 }
 
+static void
+test_a_damaged_marker_is_no_other_store_and_its_folder_is_not_to_be_removed(
+    void **state)
+{
+    static const char *const damaged[] = {"", "m\x01", "me\n", "you and me"};
+    struct place *place = *state;
+    char path[200];
+
+    snprintf(path, sizeof(path), "%s/pawl-store", place->folder);
+    for (size_t i = 0; i < array_len(damaged); i++) {
+        struct result_store *again = NULL;
+        struct err err = {0};
+
+        assert_int_equal(
+            fs_replace_file(path, damaged[i], strlen(damaged[i]), 0600, &err), 0);
+        assert_int_equal(result_store_open(place->folder, "me", &again, &err),
+                         -ERR_CONFIG);
+        assert_non_null(strstr(err.text, "pawl-store is damaged"));
+        assert_non_null(strstr(err.text, "remove that file"));
+        assert_null(again);
+    }
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            test_a_damaged_marker_is_no_other_store_and_its_folder_is_not_to_be_removed,
+            setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_was_published_can_be_read, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_a_path_that_publish_never_makes_is_refused,
