@@ -89,6 +89,22 @@ try_submit(struct harness *h, const struct submit_order *order,
     return queue_submit(h->store, order, ret_answer, err);
 }
 
+int
+try_after(struct harness *h, const int64_t *after, size_t count, int64_t *ret_id,
+          struct err *err)
+{
+    struct queue_job job = job_of("other", QUEUE_DUPLICATES_ALLOW);
+    struct submit_order order = order_of(&job);
+    struct submit_answer answer = {0};
+    int r;
+
+    order.after = after;
+    order.n_after = count;
+    r = try_submit(h, &order, &answer, err);
+    *ret_id = answer.request_id;
+    return r;
+}
+
 int64_t
 submit_order(struct harness *h, const struct submit_order *order)
 {

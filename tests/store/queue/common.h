@@ -48,6 +48,10 @@ int64_t submit_span(struct harness *h, const char *job, size_t count);
 int try_submit(struct harness *h, const struct submit_order *order,
                struct submit_answer *ret_answer, struct err *err);
 
+/* The same for a task "other" that waits for count others. */
+int try_after(struct harness *h, const int64_t *after, size_t count, int64_t *ret_id,
+              struct err *err);
+
 /* At most max requests of lane normal, jobs "task", "other", "third"; returns requests.
  */
 int64_t claim_some(struct harness *h, const char *worker, int max, struct claim *claims,
