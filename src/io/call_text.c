@@ -334,3 +334,17 @@ call_text_fill(const char *where, const char *text, struct call_names *names,
     }
     return buf_check(out, where, err);
 }
+
+void
+call_names_show(const struct call_names *names, struct buf *text)
+{
+    for (size_t i = 0; i < names->width && !text->overflow; i++) {
+        char room[CELL_TEXT_MAX];
+        const char *value;
+        size_t len;
+
+        cell_as_text(&names->cells[i], room, &value, &len);
+        buf_addf(text, "%s%s=%.*s", i ? ", " : "", names->columns[i].name,
+                 (int)(len > 60 ? 60 : len), value);
+    }
+}

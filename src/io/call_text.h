@@ -58,6 +58,9 @@ void call_text_keys(const char *text, void (*fn)(void *arg, const char *name),
 
 void percent_encode(struct buf *out, const char *text, size_t len);
 
+/* Name an item to people by its columns, as far as there is room. */
+void call_names_show(const struct call_names *names, struct buf *text);
+
 /* A cell as text; room of CELL_TEXT_MAX bytes. */
 void cell_as_text(const struct cell *cell, char *room, const char **ret_text,
                   size_t *ret_len);

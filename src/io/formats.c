@@ -19,6 +19,7 @@
 #include "io/read_xml.h"
 #include "io/template.h"
 #include "io/write_csv.h"
+#include "io/write_http.h"
 #include "io/write_jsonl.h"
 #include "io/write_sql.h"
 #include "io/write_xlsx.h"
@@ -123,6 +124,10 @@ static const struct io_option write_sql_options[] = {
     {"checkpoint", IO_OPTION_WORD, false, "table none", "none: no table pawl_checkpoint there, the last chunk may come twice"},
 };
 
+static const struct io_option write_http_options[] = {
+    {"http", IO_OPTION_MAP, true, NULL, "the call, its keys as in collect.md, and: per (row or chunk), as (json or jsonl), idempotency_key (name of the header)"},
+};
+
 #define OPTIONS(table) table, array_len(table)
 
 /* clang-format on */
@@ -154,6 +159,7 @@ static const struct writer_kind writers[] = {
     {"csv", "CSV, RFC 4180", OPTIONS(write_csv_options), "text/csv; charset=utf-8", 10000, write_csv_new},
     {"jsonl", "JSON, an object a line", OPTIONS(write_jsonl_options), "application/jsonl", 10000, write_jsonl_new},
     {"sql", "rows of a table", OPTIONS(write_sql_options), NULL, 1000, write_sql_new},
+    {"http", "a call of an API for each row, or for each chunk", OPTIONS(write_http_options), NULL, 100, write_http_new, true},
 };
 
 static const struct processor_kind processors[] = {
@@ -260,13 +266,20 @@ check_sql_writer(const json_t *def, struct err *err)
 }
 
 static const struct writer_kind *
+find_writer(const char *name)
+{
+    for (size_t i = 0; i < array_len(writers); i++)
+        if (str_eq(writers[i].name, name))
+            return &writers[i];
+    return NULL;
+}
+
+static const struct writer_kind *
 find_file_writer(const char *name)
 {
-    for (size_t i = 0; i < array_len(writers); i++) {
-        if (writers[i].content_type && str_eq(writers[i].name, name))
-            return &writers[i];
-    }
-    return NULL;
+    const struct writer_kind *kind = find_writer(name);
+
+    return kind && kind->content_type ? kind : NULL;
 }
 
 /* `format`, or the extension of `file`; still with its {name}s. */
@@ -313,13 +326,20 @@ format_choose_writer(const json_t *def, const json_t *params,
     const struct writer_kind *kind = NULL;
     bool file = json_object_get(def, "file") != NULL;
     bool database = json_object_get(def, "database") != NULL;
+    bool http = json_object_get(def, "http") != NULL;
     int r;
 
-    if (file == database)
+    if (file + database + http != 1)
         return err_set(err, ERR_CONFIG,
-                       "write: needs either \"file\" or \"database\" to write to");
-    if (database) {
-        kind = &writers[array_len(writers) - 1];
+                       "write: needs either \"file\" or \"database\" to write to, or "
+                       "\"http\" to send to");
+    if (http) {
+        kind = find_writer("http");
+        r = io_options_check("write", def, kind->options, kind->n_options, err);
+        if (r == 0)
+            r = write_http_check(def, err);
+    } else if (database) {
+        kind = find_writer("sql");
         r = io_options_check("write", def, kind->options, kind->n_options, err);
         if (r == 0)
             r = check_sql_writer(def, err);
@@ -339,6 +359,8 @@ format_effect(const json_t *write_def)
 {
     const char *database = io_option_text(write_def, "database", NULL);
 
+    if (json_object_get(write_def, "http"))
+        return IO_EFFECT_AT_LEAST_ONCE;
     if (!database)
         return IO_EFFECT_FILE;
     return str_eq(io_option_text(write_def, "checkpoint", "table"), "none")

@@ -31,13 +31,14 @@ struct reader_kind {
 };
 
 struct writer_kind {
-    const char *name; /* `format` of a file; "sql" for write: {database: …} */
+    const char *name; /* `format` of a file; "sql" for write: {database: …}, "http" */
     const char *help;
     const struct io_option *options;
     size_t n_options;
     const char *content_type; /* of the result; NULL: it makes no file */
     size_t chunk;             /* default rows a chunk */
     writer_new_fn new_writer;
+    bool sends; /* rows leave by calls */
 };
 
 struct processor_kind {

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static bool
 is_empty_text(const json_t *text)
@@ -64,6 +65,23 @@ http_fill_url(const struct http_attempt *attempt, struct buf *url, struct err *e
     return r < 0 ? r : buf_check(url, "the URL with its query", err);
 }
 
+const struct http_sent *
+http_sent_of(const struct http_attempt *attempt)
+{
+    const struct http_talk *talk = attempt->talk;
+
+    return attempt->spec == talk->link->spec ? talk->sent : NULL;
+}
+
+static bool
+has_field(const struct http_field *fields, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcasecmp(fields[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 int
 http_fill_headers(const struct http_attempt *attempt, struct http_field *fields,
                   size_t *ret_count, struct err *err)
@@ -71,6 +89,7 @@ http_fill_headers(const struct http_attempt *attempt, struct http_field *fields,
     struct arena *arena = &attempt->talk->arena;
     const char *key;
     json_t *text;
+    const struct http_sent *sent = http_sent_of(attempt);
     size_t count = 0;
 
     json_object_foreach((json_t *)(uintptr_t)attempt->spec->headers, key, text)
@@ -78,8 +97,8 @@ http_fill_headers(const struct http_attempt *attempt, struct http_field *fields,
         scoped(buf_release) struct buf value = {0};
         int r;
 
-        if (count == CALL_FIELDS_MAX - 1)
-            return err_set(err, ERR_CONFIG, "headers: at most %d", CALL_FIELDS_MAX - 1);
+        if (count == CALL_FIELDS_MAX - 2)
+            return err_set(err, ERR_CONFIG, "headers: at most %d", CALL_FIELDS_MAX - 2);
         buf_init(&value, CALL_URL_MAX_BYTES);
         r = fill_value(attempt, key, text, CALL_HEADER, &value, err);
         if (r < 0)
@@ -89,6 +108,10 @@ http_fill_headers(const struct http_attempt *attempt, struct http_field *fields,
     }
     if (attempt->spec->json)
         fields[count++] = (struct http_field){"Content-Type", "application/json"};
+    if (sent && sent->body && !has_field(fields, count, "Content-Type"))
+        fields[count++] = (struct http_field){"Content-Type", sent->content_type};
+    if (sent)
+        fields[count++] = (struct http_field){sent->header, sent->value};
     *ret_count = count;
     return 0;
 }

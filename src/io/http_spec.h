@@ -1,7 +1,7 @@
 /*
  * What a job says about a call: read once from its definition, checked, then read-only
- * for all threads. Used by the processor `http`, the steps `http` and `fetch`, and for
- * the `token` of each. docs/collect.md is the page of its keys.
+ * for all threads. Used by the processor and the writer `http`, the steps `http` and
+ * `fetch`, and for the `token` of each. docs/collect.md is the page of its keys.
  */
 #ifndef IO_HTTP_SPEC_H
 #define IO_HTTP_SPEC_H
@@ -30,7 +30,13 @@ enum http_outcome {
     HTTP_OUTCOME_COUNT
 };
 
-enum http_use { HTTP_USE_PROCESS, HTTP_USE_STEP, HTTP_USE_FETCH, HTTP_USE_TOKEN };
+enum http_use {
+    HTTP_USE_PROCESS,
+    HTTP_USE_STEP,
+    HTTP_USE_FETCH,
+    HTTP_USE_WRITE,
+    HTTP_USE_TOKEN
+};
 
 struct http_pages {
     const char *param; /* NULL: one page */

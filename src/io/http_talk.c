@@ -115,6 +115,7 @@ call_once(struct http_attempt *attempt, struct err *err)
     struct io_ctx *io = attempt->talk->link->io;
     scoped(buf_release) struct buf url = {0};
     scoped(buf_release) struct buf body = {0};
+    const struct http_sent *sent = http_sent_of(attempt);
     struct http_field fields[CALL_FIELDS_MAX];
     struct http_call call = {.method = spec->method,
                              .shown = attempt->talk->shown,
@@ -147,6 +148,10 @@ call_once(struct http_attempt *attempt, struct err *err)
     if (spec->body || spec->json) {
         call.body = buf_str(&body);
         call.body_len = body.len;
+    }
+    if (sent && sent->body) {
+        call.body = sent->body;
+        call.body_len = sent->body_len;
     }
     if (attempt->sink) {
         call.to_fd = true;

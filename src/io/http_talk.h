@@ -41,8 +41,18 @@ void http_link_init(struct http_link *link, struct io_ctx *io,
                     const struct http_spec *spec);
 void http_link_release(struct http_link *link);
 
+/* What a caller adds to its calls, the same in each attempt of one. */
+struct http_sent {
+    const char *header; /* one more */
+    const char *value;
+    const char *body; /* in place of the spec's; NULL: that one */
+    size_t body_len;
+    const char *content_type; /* of body, unless the spec's headers name one */
+};
+
 struct http_talk {
     struct http_link *link;
+    const struct http_sent *sent; /* NULL: nothing; not sent when a token is fetched */
     struct http_client *client;
     struct arena arena; /* of one call */
     char shown[200];

@@ -11,7 +11,7 @@
 
 #define CALL_URL_MAX_BYTES  (16 << 10)
 #define CALL_BODY_MAX_BYTES (4 << 20)
-#define CALL_FIELDS_MAX     32
+#define CALL_FIELDS_MAX     33
 #define CALL_SAYING_MAX     160
 
 struct http_attempt {
@@ -26,6 +26,9 @@ struct http_attempt {
     int64_t retry_after_ms; /* what the provider asked for; 0 = nothing */
     int64_t token_round;
 };
+
+/* What the caller adds to this attempt, or NULL. */
+const struct http_sent *http_sent_of(const struct http_attempt *attempt);
 
 /* Name the calls of the talk in messages as those of spec. */
 void http_show_as(struct http_talk *talk, const struct http_spec *spec);

@@ -93,7 +93,8 @@ struct io_ctx {
     int (*database)(struct io_ctx *io, const char *name, enum io_db_use use,
                     struct db **ret_db, struct err *err);
 
-    const json_t *params;    /* effective parameters: an object */
+    const char *work;     /* names the step of this instance, in all stores there are */
+    const json_t *params; /* effective parameters: an object */
     const char *temp_folder; /* private to the run; removed by it */
     const char *part_path;   /* where a file writer makes its part */
     const char *part_from;   /* where it finds the part it goes on from; NULL: there */

@@ -512,17 +512,7 @@ name_item(const struct call_names *names, struct err *err)
     scoped(buf_release) struct buf text = {0};
 
     buf_init(&text, 200);
-    for (size_t i = 0; i < names->width; i++) {
-        char room[CELL_TEXT_MAX];
-        const char *value;
-        size_t len;
-
-        cell_as_text(&names->cells[i], room, &value, &len);
-        buf_addf(&text, "%s%s=%.*s", i ? ", " : "", names->columns[i].name,
-                 (int)(len > 60 ? 60 : len), value);
-        if (text.overflow)
-            break;
-    }
+    call_names_show(names, &text);
     return err_prefix(err, "item (%s)", buf_str(&text));
 }
 

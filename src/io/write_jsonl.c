@@ -30,8 +30,8 @@ add_quoted(struct buf *out, const char *text, size_t len)
     buf_add_char(out, '"');
 }
 
-static void
-add_cell(struct buf *out, const struct cell *cell)
+void
+write_jsonl_cell(struct buf *out, const struct cell *cell)
 {
     char text[CELL_TEXT_MAX];
 
@@ -80,7 +80,7 @@ jsonl_row(struct line_writer *lines, const struct cell *cells, struct err *err)
 
     for (size_t i = 0; i < lines->width; i++) {
         buf_add(out, jsonl->keys[i].data, jsonl->keys[i].len);
-        add_cell(out, &cells[i]);
+        write_jsonl_cell(out, &cells[i]);
     }
     buf_add(out, "}\n", 2);
     return 0;

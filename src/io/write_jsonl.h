@@ -8,6 +8,11 @@
 
 #include "io/writer.h"
 
+struct cell;
+
+/* A cell as a JSON value. */
+void write_jsonl_cell(struct buf *out, const struct cell *cell);
+
 int write_jsonl_new(struct io_ctx *io, const json_t *def, struct writer **ret_writer,
                     struct err *err) must_check;
 

@@ -11,7 +11,6 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/json.h"
 #include "base/strs.h"
 #include "db/db.h"
 #include "io/formats.h"
@@ -59,31 +58,13 @@ sql_of(struct writer *writer)
 
 /* --- open --- */
 
-/* Ours, or that of a step which came to its end in that database. */
-static bool
-state_rows(const char *state, int64_t *ret_rows)
-{
-    scoped(json_drop) json_t *root = NULL;
-    const char *format = "";
-    bool finished = false;
-    int64_t bytes = 0;
-    struct err ignored = {0};
-
-    return json_parse(state, strlen(state), 4, &root, &ignored) == 0 &&
-           json_get_str(root, "format", &format, &ignored) >= 0 &&
-           json_get_bool(root, "finished", &finished, &ignored) >= 0 &&
-           json_get_i64(root, "bytes", &bytes, &ignored) >= 0 &&
-           (str_eq(format, "sql") || (finished && bytes == 0)) &&
-           json_get_i64(root, "rows", ret_rows, &ignored) == JSON_FOUND;
-}
-
 /* To start over would write rows again that are there: so another state is refused. */
 static int
 sql_open(struct writer *writer, const char *state, struct err *err)
 {
     struct sql_writer *sql = sql_of(writer);
 
-    if (state && !state_rows(state, &sql->rows))
+    if (state && !writer_state_rows(state, "sql", &sql->rows))
         return err_set(
             err, ERR_INVALID,
             "what was begun is no write to a database: the step's definition "

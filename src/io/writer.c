@@ -5,8 +5,11 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/json.h"
+#include "base/strs.h"
 
 #include <assert.h>
+#include <string.h>
 
 int
 writer_open(struct writer *writer, const char *state, struct err *err)
@@ -32,7 +35,7 @@ writer_commit(struct writer *writer, struct buf *state, struct err *err)
 {
     int r = writer->ops->commit(writer, state, err);
 
-    if (r < 0)
+    if (r != WRITER_COMMITTED)
         return r;
     if (state->len > WRITER_STATE_MAX_BYTES)
         return err_set(err, ERR_TOO_LARGE,
@@ -54,6 +57,23 @@ writer_apply(struct writer *writer, struct db *db, const struct row_set *rows,
 {
     assert(writer->ops->apply);
     return writer->ops->apply(writer, db, rows, err);
+}
+
+bool
+writer_state_rows(const char *state, const char *format, int64_t *ret_rows)
+{
+    scoped(json_drop) json_t *root = NULL;
+    const char *name = "";
+    bool finished = false;
+    int64_t bytes = 0;
+    struct err ignored = {0};
+
+    return json_parse(state, strlen(state), 4, &root, &ignored) == 0 &&
+           json_get_str(root, "format", &name, &ignored) >= 0 &&
+           json_get_bool(root, "finished", &finished, &ignored) >= 0 &&
+           json_get_i64(root, "bytes", &bytes, &ignored) >= 0 &&
+           (str_eq(name, format) || (finished && bytes == 0)) &&
+           json_get_i64(root, "rows", ret_rows, &ignored) == JSON_FOUND;
 }
 
 void

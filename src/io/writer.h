@@ -31,6 +31,12 @@ struct writer;
 /* A state is opaque JSON text of at most this many bytes. */
 #define WRITER_STATE_MAX_BYTES 65536
 
+/* commit and finish: outcome > 0. */
+enum writer_commit_outcome {
+    WRITER_COMMITTED,
+    WRITER_STOPPED, /* the rows cannot be written for now: io->why tells */
+};
+
 /* open: outcome > 0. */
 enum writer_open_outcome {
     WRITER_OPENED,         /* from the start, or going on behind the state */
@@ -82,6 +88,9 @@ int writer_finish(struct writer *writer, struct writer_summary *ret_summary,
                   struct err *err) must_check;
 int writer_apply(struct writer *writer, struct db *db, const struct row_set *rows,
                  struct err *err) must_check;
+/* Rows told by the state of a writer that makes no file and that names this format, or
+ * by that of a step which came to its end; false: another state. */
+bool writer_state_rows(const char *state, const char *format, int64_t *ret_rows);
 void writer_free(struct writer *writer);
 void writer_freep(struct writer **writer); /* for scoped() */
 

@@ -78,6 +78,7 @@ check_job(const struct config *config, const struct config_job *job,
         keys.pointer = pointer;
         check_keys(&keys, json_object_get(step, "process"));
         check_keys(&keys, json_object_get(step, "http"));
+        check_keys(&keys, json_object_get(json_object_get(step, "write"), "http"));
         check_keys(&keys, json_object_get(step, "fetch"));
         if (json_object_get(json_object_get(step, "write"), "file") && ++files > 1)
             config_job_problem(config, job, errors, pointer,

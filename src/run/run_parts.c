@@ -138,6 +138,7 @@ carry_partition(struct parts *parts, struct batch_partition *partition, struct e
     /* Its rows in other tables (skipped items, a foreign checkpoint) bear this name. */
     run->step_name =
         arena_printf(&run->arena, "%s#%" PRId64, parts->share.step, partition->n);
+    io.work = run_work(run);
     r = begin_partition(parts, partition, &ctx, err);
     if (r == BATCH_OK)
         r = step_run(&ctx, &made, err);

@@ -100,6 +100,8 @@ run_wish(const struct run *run)
     return (enum run_wish)atomic_load(&run->wish);
 }
 
+/* A text that names the step under way, its instance and the store; run->arena. */
+const char *run_work(struct run *run);
 /* Fill io and ctx with the callbacks of this run. */
 void run_step_prepare(struct run *run, struct io_ctx *io, struct step_ctx *ctx);
 

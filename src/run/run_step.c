@@ -211,6 +211,13 @@ bound_params(struct run *run)
     return run->bound;
 }
 
+const char *
+run_work(struct run *run)
+{
+    return arena_printf(&run->arena, "%s/%lld/%s", store_id(run->env->store),
+                        (long long)run->instance_id, run->step_name);
+}
+
 void
 run_step_prepare(struct run *run, struct io_ctx *io, struct step_ctx *ctx)
 {
@@ -222,6 +229,7 @@ run_step_prepare(struct run *run, struct io_ctx *io, struct step_ctx *ctx)
         .params = bound_params(run),
         .temp_folder = run->temp_folder,
         .part_path = run->part_path,
+        .work = run_work(run),
         .arena = &run->arena,
     };
     run_calls_prepare(run, io);

@@ -170,16 +170,19 @@ chunk_run_release(struct chunk_run *run)
 static int
 open_writer(struct chunk_run *run, bool *ret_resumed, struct err *err)
 {
-    /* All rows come again: a file would have them twice. */
+    /* All rows come again: a file would have them twice, and those sent again must
+     * have the numbers they had. */
     bool anew = run->reader->restart == READER_RESTART_BEGINNING &&
-                run->kind->content_type && run->ctx->writer_state;
+                (run->kind->content_type || run->kind->sends) && run->ctx->writer_state;
     const char *state = anew ? NULL : run->ctx->writer_state;
     int r = writer_open(run->writer, state, err);
 
     if (anew)
         run->ctx->note(
             run->ctx->note_arg,
-            "all is read again (restart: beginning): the file is started over");
+            run->kind->sends
+                ? "all is read again (restart: beginning): all rows are sent again"
+                : "all is read again (restart: beginning): the file is started over");
     *ret_resumed = state && r == WRITER_OPENED;
     if (r != WRITER_STATE_UNUSABLE)
         return r;
@@ -243,13 +246,14 @@ finish_writer(struct chunk_run *run, struct err *err)
 {
     int r = writer_finish(run->writer, &run->summary, err);
 
-    if (r < 0)
+    if (r != WRITER_COMMITTED)
         return r;
     buf_addf(&run->state, "{\"finished\":true,\"rows\":%lld,\"bytes\":%lld}",
              (long long)run->summary.rows, (long long)run->summary.bytes);
     return 0;
 }
 
+/* 0, STEP_STOPPED, STEP_LOST, < 0. */
 static int
 checkpoint(struct chunk_run *run, size_t items, bool last, struct err *err)
 {
@@ -259,7 +263,9 @@ checkpoint(struct chunk_run *run, size_t items, bool last, struct err *err)
     buf_clear(&run->position);
     buf_clear(&run->state);
     r = last ? finish_writer(run, err) : writer_commit(run->writer, &run->state, err);
-    if (r == 0)
+    if (r == WRITER_STOPPED)
+        return STEP_STOPPED;
+    if (r == WRITER_COMMITTED)
         r = chunk_items_position(&run->items, items, &run->position, err);
     if (r < 0)
         return r;

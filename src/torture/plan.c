@@ -193,7 +193,7 @@ calls_outside(const json_t *node)
     {
         if (str_eq(key, "http") || str_eq(key, "fetch"))
             return true;
-        if (str_eq(key, "process") && calls_outside(value))
+        if ((str_eq(key, "process") || str_eq(key, "write")) && calls_outside(value))
             return true;
     }
     return false;
