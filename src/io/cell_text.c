@@ -212,10 +212,12 @@ text_parse_real(const char *text, size_t len, double *ret_value)
     char tmp[64], *end;
     double value;
 
-    if (len == 0 || len >= sizeof(tmp) || strspn(text, "0123456789+-.eENaInfity") < len)
+    if (len == 0 || len >= sizeof(tmp))
         return false;
     memcpy(tmp, text, len);
     tmp[len] = '\0';
+    if (strspn(tmp, "0123456789+-.eENaInfity") < len)
+        return false;
     value = strtod(tmp, &end);
     if (*end)
         return false;

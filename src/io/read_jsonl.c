@@ -42,6 +42,15 @@ jsonl_of(struct reader *reader)
 
 /* --- a line --- */
 
+static bool
+is_blank(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (text[i] != ' ' && text[i] != '\t')
+            return false;
+    return true;
+}
+
 /* The next line that is not blank; an enum lines_outcome, or < 0. */
 static int
 next_line(struct jsonl_reader *jsonl, const char **ret_text, size_t *ret_len,
@@ -52,7 +61,7 @@ next_line(struct jsonl_reader *jsonl, const char **ret_text, size_t *ret_len,
     do {
         jsonl->line = jsonl->lines.line;
         r = lines_next(&jsonl->lines, ret_text, ret_len, err);
-    } while (r == LINES_LINE && strspn(*ret_text, " \t") >= *ret_len);
+    } while (r == LINES_LINE && is_blank(*ret_text, *ret_len));
     return r;
 }
 
