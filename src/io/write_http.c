@@ -14,6 +14,7 @@
 #include "io/http_talk.h"
 #include "io/io_ctx.h"
 #include "io/option.h"
+#include "io/processor.h"
 #include "io/row.h"
 #include "io/write_jsonl.h"
 
@@ -40,6 +41,12 @@ struct http_writer {
     const struct row_set *waiting; /* for commit; NULL: none */
     int64_t rows;                  /* sent, up to the last commit */
     struct buf body;               /* the rows of a call as JSON */
+    /* Keys of the calls made since the last commit. When a row is refused, the chunk is
+     * written again item by item: those before it are not sent once more. */
+    char (*keys)[SHA256_HEX_SIZE];
+    size_t n_keys;
+    size_t keys_cap;
+    size_t next_key; /* to be met again, when less than n_keys */
 };
 
 static struct http_writer *
@@ -189,7 +196,10 @@ end_of(struct http_writer *http, const struct http_said *said, struct err *err)
     case HTTP_END_NO_DATA:
         return 0;
     case HTTP_END_UPSTREAM:
+        http->writer.refused = ITEM_UPSTREAM;
+        return -(int)err->code;
     case HTTP_END_REJECTED:
+        http->writer.refused = ITEM_REJECTED;
         return -(int)err->code;
     case HTTP_END_STOP:
     case HTTP_END_LIMIT:
@@ -223,6 +233,31 @@ takes_body(const struct http_spec *spec)
            !str_eq(spec->method, "HEAD") && !str_eq(spec->method, "DELETE");
 }
 
+/* Was this call made since the last commit? */
+static bool
+made_before(struct http_writer *http, const char *key)
+{
+    if (http->next_key == http->n_keys)
+        return false;
+    if (str_eq(http->keys[http->next_key], key)) {
+        http->next_key++;
+        return true;
+    }
+    http->n_keys = http->next_key;
+    return false;
+}
+
+static void
+remember(struct http_writer *http, const char *key)
+{
+    if (http->n_keys == http->keys_cap) {
+        http->keys_cap = http->keys_cap * 2 + 16;
+        http->keys = xrealloc(http->keys, http->keys_cap * sizeof(*http->keys));
+    }
+    memcpy(http->keys[http->n_keys++], key, sizeof(*http->keys));
+    http->next_key = http->n_keys;
+}
+
 /* One call for rows first .. first + count - 1 of the chunk: 0, WRITER_STOPPED, < 0. */
 static int
 send_rows(struct http_writer *http, size_t first, size_t count, struct err *err)
@@ -241,6 +276,8 @@ send_rows(struct http_writer *http, size_t first, size_t count, struct err *err)
     if (r == 0) {
         write_http_key(http->writer.io->work, http->rows + (int64_t)first + 1,
                        &http->body, key);
+        if (made_before(http, key))
+            return 0;
         if (takes_body(&http->spec)) {
             sent.body = buf_str(&http->body);
             sent.body_len = http->body.len;
@@ -253,6 +290,8 @@ send_rows(struct http_writer *http, size_t first, size_t count, struct err *err)
     }
     if (r == 0)
         r = end_of(http, &said, err);
+    if (r == 0)
+        remember(http, key);
     return r < 0 ? call_failed(http, &names, first, count, err) : r;
 }
 
@@ -275,13 +314,19 @@ send_chunk(struct http_writer *http, struct err *err)
     size_t step = http->per_chunk ? count : 1;
     int r = 0;
 
+    http->writer.refused = 0;
     for (size_t i = 0; r == 0 && i < count; i += step)
         r = io->cut(io) ? err_set(err, ERR_TIMEOUT, "the calls were cut off")
                         : send_rows(http, i, step, err);
     http->waiting = NULL;
-    if (r == 0)
-        http->rows += (int64_t)count;
-    return r;
+    if (r != 0) {
+        http->next_key = 0;
+        return r;
+    }
+    http->rows += (int64_t)count;
+    if (http->next_key == http->n_keys)
+        http->next_key = http->n_keys = 0;
+    return 0;
 }
 
 static int
@@ -316,6 +361,7 @@ http_free(struct writer *writer)
     http_link_release(&http->link);
     http_spec_release(&http->spec);
     buf_release(&http->body);
+    free(http->keys);
     free(http);
 }
 

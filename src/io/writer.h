@@ -71,6 +71,8 @@ struct writer_ops {
 struct writer {
     const struct writer_ops *ops;
     struct io_ctx *io;
+    unsigned
+        refused; /* enum item_class of a failure that lies in the rows; 0 = other */
     bool in_checkpoint; /* rows go through apply inside the checkpoint */
 };
 

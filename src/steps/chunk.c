@@ -303,6 +303,15 @@ write_and_commit(struct chunk_run *run, const struct row_set *rows, size_t items
     return r;
 }
 
+/* What makes a failure to write one of an item: an enum item_class, 0 = nothing. */
+static unsigned
+refusal(const struct chunk_run *run, int failure)
+{
+    if (run->writer->in_checkpoint)
+        return failure == -ERR_DB_CONSTRAINT ? ITEM_CONSTRAINT : 0;
+    return failure < 0 ? run->writer->refused : 0;
+}
+
 /* The chunk was rolled back for a row in it: each item alone, so that only the bad one
  * is left out. A checkpoint between two of them counts those before it only. */
 static int
@@ -325,7 +334,8 @@ search_bad_item(struct chunk_run *run, bool last, struct err *err)
             continue;
         r = write_and_commit(run, chunk_items_only(&run->items, i), i + 1, end, err);
         if (r < 0) {
-            r = chunk_items_refused(&run->items, i, r, &run->counters, err);
+            r = chunk_items_refused(&run->items, i, refusal(run, r), r, &run->counters,
+                                    err);
             /* Even if it was the last: it stays settled, and the step's end is a commit
              * of its own. */
             if (r == 0 && i + 1 == count)
@@ -344,8 +354,7 @@ commit_chunk(struct chunk_run *run, const struct row_set *rows, bool last,
 {
     int r = write_and_commit(run, rows, run->items.read->count, last, err);
 
-    if (r != -ERR_DB_CONSTRAINT || !(run->items.skip_on & ITEM_CONSTRAINT) ||
-        !run->writer->in_checkpoint)
+    if (!(run->items.skip_on & refusal(run, r)))
         return r;
     err_clear(err);
     return search_bad_item(run, last, err);

@@ -89,10 +89,11 @@ bool chunk_items_writes(const struct chunk_items *items, size_t index);
 void chunk_items_tally(const struct chunk_items *items, size_t from, size_t to,
                        struct step_counters *counters);
 
-/* Is an item that the database refused to be left out? Notes it and counts: 0. Else the
- * error, as it is. */
-int chunk_items_refused(struct chunk_items *items, size_t index, int failure,
-                        struct step_counters *counters, struct err *err) must_check;
+/* Is an item that the writer's target refused to be left out? Notes it and counts: 0.
+ * Else the error, as it is. class: of the failure, 0 = it lies not in the item. */
+int chunk_items_refused(struct chunk_items *items, size_t index, unsigned class,
+                        int failure, struct step_counters *counters,
+                        struct err *err) must_check;
 
 /* Is the record that the reader could not read to be left out? */
 bool chunk_items_skips_record(const struct chunk_items *items);

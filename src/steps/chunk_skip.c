@@ -189,17 +189,18 @@ chunk_items_note_stop(struct chunk_items *items, struct err *err)
 }
 
 int
-chunk_items_refused(struct chunk_items *items, size_t index, int failure,
-                    struct step_counters *counters, struct err *err)
+chunk_items_refused(struct chunk_items *items, size_t index, unsigned class,
+                    int failure, struct step_counters *counters, struct err *err)
 {
     struct err why = *err;
     int r;
 
-    if (!(items->skip_on & ITEM_CONSTRAINT) || failure != -ERR_DB_CONSTRAINT)
+    if (!(items->skip_on & class))
         return failure;
     err_clear(err);
     counters->rollbacks++;
-    r = note(items, ITEM_CONSTRAINT, index, number_of(items, index), why.text, err);
+    r = note(items, (enum item_class) class, index, number_of(items, index), why.text,
+             err);
     return r < 0 ? r : count_skip(items, counters, why.text, err);
 }
 

@@ -66,7 +66,7 @@ class Receiver:
         self.server.server_close()
 
 
-def job(name, http, chunk=4, rows=10):
+def job(name, http, chunk=4, rows=10, more=""):
     return f"""\
   {name}:
     needs_keys: [OUT_KEY]
@@ -74,6 +74,7 @@ def job(name, http, chunk=4, rows=10):
     steps:
       - name: send
         chunk: {chunk}
+        {more}
         read: {{database: main, sql: "SELECT n, who FROM outgoing WHERE n <= {rows} ORDER BY n"}}
         write:
           http: {{{http}, retry: {{attempts: 3, wait: 5ms}}}}
@@ -125,6 +126,7 @@ def test_rows_are_sent_one_by_one_or_by_the_chunk(place):
         + job("own", 'url: "URL/own", json: {name: "{who}"}, idempotency_key: X-Once', rows=1)
         + job("lists", 'url: "URL/bulk", per: chunk')
         + job("lines", 'url: "URL/lines", per: chunk, as: jsonl')
+        + job("parts", 'url: "URL/parts"', more="partitions: 3\n        partition: {key: n}")
         + job("fails", 'url: "URL/fail", outcomes: {status: {422: fatal}}'))
     assert site.wait_final(site.submit_id("rows"))["outcome"] == "COMPLETED"
     assert [json.loads(c["body"]) for c in receiver.calls] == [
@@ -153,6 +155,11 @@ def test_rows_are_sent_one_by_one_or_by_the_chunk(place):
         [1, 2, 3, 4], [5, 6, 7, 8], [9, 10]]
     assert receiver.calls[0]["headers"]["Content-Type"] == "application/jsonl"
 
+    receiver.calls.clear()
+    receiver.by_key.clear()
+    assert site.wait_final(site.submit_id("parts"))["outcome"] == "COMPLETED"
+    assert receiver.seen() == ({n: 1 for n in range(1, 11)},) * 2
+
     # 500 is tried again with the same key; a fatal one names the row, and gone on with
     # from the last whole chunk the rows before it come again with the keys they had.
     receiver.calls.clear()
@@ -174,6 +181,26 @@ def test_rows_are_sent_one_by_one_or_by_the_chunk(place):
     every, kept = receiver.seen()
     assert every == {1: 1, 2: 3, 3: 1, 4: 1, 5: 2, 6: 2, 7: 2, 8: 1, 9: 1, 10: 1}
     assert kept == {n: 1 for n in range(1, 11)}
+
+
+def test_rows_that_are_refused_are_left_out_and_the_others_sent_once(place):
+    site, receiver, _ = place(
+        job("rows", 'url: "URL/rows", outcomes: {status: {409: skip, 500: transient, 422: fatal}}',
+            more="skip: {limit: 3, on: [upstream, rejected]}")
+        + job("lists", 'url: "URL/lists", per: chunk, outcomes: {status: {409: skip}}',
+              more="skip: {limit: 3, on: [rejected]}"))
+    receiver.reply = lambda call: {3: 409, 8: 500}.get(json.loads(call["body"])["n"], 200)
+    assert site.wait_final(site.submit_id("rows"))["outcome"] == "COMPLETED"
+    assert site.sql("SELECT class AS class, item FROM pawl.step_skip ORDER BY item") == [
+        {"class": "rejected", "item": 3}, {"class": "upstream", "item": 8}]
+    every, kept = receiver.seen()
+    assert every == {n: {3: 2, 8: 6}.get(n, 1) for n in range(1, 11)}
+    assert sorted(kept) == [1, 2, 4, 5, 6, 7, 9, 10]
+    receiver.calls.clear()
+    receiver.reply = lambda call: 409 if '"n":3,' in call["body"] else 200
+    assert site.wait_final(site.submit_id("lists"))["outcome"] == "COMPLETED"
+    assert [[row["n"] for row in json.loads(c["body"])] for c in receiver.calls] == [
+        [1, 2, 3, 4], [1], [2], [3], [4], [5, 6, 7, 8], [9, 10]]
 
 
 def test_rows_of_a_run_that_is_killed_come_again_with_their_keys(place):
