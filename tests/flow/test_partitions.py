@@ -165,7 +165,7 @@ def test_a_stop_ends_all_and_the_next_request_goes_on(site):
     if site.kind == "sqlite":
         pytest.skip("rows come too fast to be stopped in the middle")
     empty(site)
-    request = site.submit_id("copy", ms=4)
+    request = site.submit_id("copy", ms=20)
     wait_for(lambda: site.sql("SELECT count(*) AS n FROM copied")[0]["n"] > 100, "begun")
     site.pawl("stop", str(request))
     assert site.wait_final(request)["outcome"] == "STOPPED"
