@@ -123,7 +123,7 @@ def test_A26_a_store_that_vanishes_and_comes_back_gets_every_end_recorded(cluste
         site.up()
         api, worker = site.servers
         finishes = site.submit_id("late-end", rows=60, ms=50)
-        cut = site.submit_id("slow", rows=3000, ms=20)
+        cut = site.submit_id("slow", rows=1000, ms=20)
         site.wait_progress(cut, 5)
         site.wait_running(finishes)
         own.pg_ctl("stop", "-m", "immediate")
