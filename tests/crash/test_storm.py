@@ -18,7 +18,7 @@ from pawl_env import Cluster  # noqa: E402
 
 FULL = bool(os.environ.get("PAWL_FULL"))
 KILLS = 13_000 if FULL else 1_000
-SECONDS = 4_500 if FULL else 100  # quick: as many of them as fit
+SECONDS = 4_500 if FULL else 60  # quick: as many of them as fit
 SEED = int(os.environ.get("PAWL_STORM_SEED") or (time.time_ns() % 10**6 if FULL else 1))
 SITES = {"sqlite": 2, "pg": 2}
 RUNNING_SHARE = 0.4 if FULL else 0.2  # on a busy machine many die young
