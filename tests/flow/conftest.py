@@ -1,5 +1,6 @@
 """One cluster for all flow tests; logs of what runs stand below a test that fails."""
 
+import os
 import pathlib
 import sys
 
@@ -16,7 +17,8 @@ LOG_TAIL = 6000
 
 @pytest.fixture(scope="session")
 def cluster():
-    cluster = pawl_env.Cluster()
+    # Side by side with others: tests look at what runs in the whole cluster, and end it.
+    cluster = pawl_env.Cluster(own="PYTEST_XDIST_WORKER" in os.environ)
     yield cluster
     cluster.close()
 

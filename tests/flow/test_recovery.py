@@ -140,10 +140,22 @@ def test_A14_a_short_freeze_closes_nothing(two):
     two.wait_done(other, 120)
 
 
+def freeze(site, server):
+    """Between two transactions of the store: the locks of one would outlast the rescue."""
+    def frozen():
+        server.signal(signal.SIGSTOP)
+        if not site.one("SELECT count(*) AS n FROM pg_stat_activity WHERE datname = "
+                        "current_database() AND usename = 'pawl_worker' AND state <> 'idle'"):
+            return True
+        server.signal(signal.SIGCONT)
+        return False
+    wait_for(frozen, "it is frozen")
+
+
 def test_A14_a_long_frozen_worker_is_fenced_when_it_wakes(two):
     (frozen, server), (other, _) = start_two(two)
     trusted(two)
-    server.signal(signal.SIGSTOP)
+    freeze(two, server)
     wait_for(lambda: lost(two, frozen), "the request is closed", DEAD_AFTER + 10)
     before = two.get(frozen)
     rows = two.sql("SELECT state, last_updated FROM pawl.execution ORDER BY id")
