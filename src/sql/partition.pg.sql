@@ -9,6 +9,9 @@ SELECT p.n, p.lower, p.upper, p.read_count, p.write_count, p.filter_count, p.ski
     p.commits, p.rollbacks, p.chunk, p.position, p.writer_state, CAST(nextval('pawl.token') AS bigint) AS hold
 FROM pawl.step_partition p
 WHERE p.instance_id = $1 AND p.step = $2
+    -- who comes late begins nothing of what is to stop
+    AND NOT EXISTS (SELECT 1 FROM pawl.flag f JOIN pawl.execution e
+        ON e.request_id = f.request_id WHERE e.instance_id = $1)
     AND (p.state = 'FREE' OR (p.state = 'HELD'
         AND NOT (EXISTS (SELECT 1 FROM pawl.claim c
             WHERE c.token = p.token AND p.request_id BETWEEN c.first_id AND c.last_id)
