@@ -249,12 +249,19 @@ set_common(struct sqlite_db *sl, const struct db_options *options, struct err *e
 }
 
 /* A store holds what people submit: only its owner may read it. SQLite gives the WAL
- * the mode of the main file, so making that first is enough. */
+ * the mode of the main file, so making that first is enough. A file that is there is
+ * not opened: to close it would drop the locks of all our connections to it, and
+ * another process that closes the file would take itself for the last one and put the
+ * WAL away while we write. */
 static int
 make_private(const char *path, struct err *err)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = -1;
 
+    if (faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0)
+        return 0;
+    if (errno == ENOENT)
+        fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_errno(err, errno == EACCES ? ERR_CONFIG : ERR_STORE, errno,
                          "store %s: cannot be opened or made", path);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void
@@ -51,6 +52,74 @@ test_a_store_commits_durably_and_its_file_is_private(struct fixture *f)
     snprintf(path, sizeof(path), "%s/store.db-wal", f->testdb.folder);
     assert_int_equal(stat(path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
+}
+
+/* SQLite's shared lock on the main file, as another process sees it: who closes the
+ * file and finds none takes himself for the last one, and puts the WAL away. */
+static bool
+is_locked(const char *path)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        struct flock lock = {.l_type = F_WRLCK,
+                             .l_whence = SEEK_SET,
+                             .l_start = 0x40000000 + 2,
+                             .l_len = 510};
+        int fd = open(path, O_RDWR | O_CLOEXEC);
+
+        _exit(fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK);
+    }
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status) == 1;
+}
+
+static void
+test_another_connection_of_ours_leaves_the_locks_of_the_first(struct fixture *f)
+{
+    struct db_options reading = {.store = true, .read_only = true};
+    struct db *second = NULL;
+    char path[128];
+
+    db_close(f->db);
+    snprintf(path, sizeof(path), "%s/store.db", f->testdb.folder);
+    snprintf(f->testdb.url, sizeof(f->testdb.url), "sqlite:%s", path);
+    open_store(f, &f->db);
+    script(f, "CREATE TABLE t (a); INSERT INTO t VALUES (1)");
+    assert_true(is_locked(path));
+    reading.url = f->testdb.url;
+    ok(f, db_open(&reading, &second, &f->err));
+    assert_true(is_locked(path));
+    db_close(second);
+    assert_true(is_locked(path));
+    open_store(f, &second);
+    assert_true(is_locked(path));
+    db_close(second);
+    assert_true(is_locked(path));
+}
+
+static void
+test_a_store_that_may_not_be_written_is_told(struct fixture *f)
+{
+    struct db_options options = {.url = f->testdb.url, .store = true};
+    struct db *db = NULL;
+    const char *path;
+
+    snprintf(f->testdb.url, sizeof(f->testdb.url), "sqlite:/proc/self/none.db");
+    fails(f, ERR_STORE, db_open(&options, &db, &f->err));
+    snprintf(f->testdb.url, sizeof(f->testdb.url), "sqlite:%s/store.db",
+             f->testdb.folder);
+    path = f->testdb.url + strlen("sqlite:");
+    if (geteuid() == 0)
+        return; /* he may write all */
+    open_store(f, &db);
+    db_close(db);
+    db = NULL;
+    assert_int_equal(chmod(path, 0400), 0);
+    fails(f, ERR_CONFIG, db_open(&options, &db, &f->err));
 }
 
 static void
@@ -193,6 +262,8 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         sqlite_case(test_a_store_commits_durably_and_its_file_is_private),
+        sqlite_case(test_another_connection_of_ours_leaves_the_locks_of_the_first),
+        sqlite_case(test_a_store_that_may_not_be_written_is_told),
         sqlite_case(test_a_users_database_keeps_its_own_settings),
         sqlite_case(test_a_missing_file_is_told_and_not_made),
         sqlite_case(test_a_file_that_is_no_database_is_told),
