@@ -141,7 +141,6 @@ open_definitions(struct house *house, struct err *err)
             "jobs of the store that the file lacks are withdrawn; put them into it, "
             "or raise config_version in the file that has them",
             log_i64("jobs", counts.withdrawn));
-    store_wake(house->store, WAKE_DEFS);
     return catalog_new(house->store, &house->catalog, err);
 }
 

@@ -133,6 +133,15 @@ db_pool_free(struct db_pool *pool)
     free(pool);
 }
 
+void
+db_pool_adopt(struct db_pool *pool, struct db *db)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool->n_open++;
+    pthread_mutex_unlock(&pool->lock);
+    db_pool_put(pool, db);
+}
+
 /* A place is free again; whoever waits may take it. */
 static void
 give_up_place(struct db_pool *pool)

@@ -29,6 +29,10 @@ int db_pool_new(const struct db_pool_options *options, struct db_pool **ret_pool
                 struct err *err) must_check;
 void db_pool_free(struct db_pool *pool);
 
+/* A connection that was made elsewhere with the same options becomes one of the pool's.
+ * Before the first db_pool_get. */
+void db_pool_adopt(struct db_pool *pool, struct db *db);
+
 /* Wait at most timeout_ms for a connection. -ERR_STORE_BUSY: all are in use;
  * -ERR_STORE and others: connecting failed, the newest reason. */
 int db_pool_get(struct db_pool *pool, int timeout_ms, struct db **ret_db,

@@ -17,6 +17,7 @@
 /* --- publish --- */
 
 struct publish {
+    struct store *store;
     const struct job_definition *definitions;
     size_t count;
     int64_t version;
@@ -52,20 +53,43 @@ put(struct db *db, const struct publish *publish, const struct job_definition *j
     return 0;
 }
 
+/* Most starts change nothing, and then lock nothing: several processes start at once.
+ */
+static int
+look_up_standing(struct db *db, const struct publish *publish, bool *standing,
+                 struct err *err)
+{
+    scoped(db_rows_end) struct db_rows rows = {0};
+    int r = db_ask(db, store_sql(db, STMT_QUEUE_DEFINITION_STAND), &rows, err);
+
+    if (r < 0)
+        return r;
+    while ((r = db_next(&rows, err)) > 0) {
+        for (size_t i = 0; i < publish->count; i++)
+            if (str_eq(publish->definitions[i].name, db_text(&rows, 0)))
+                standing[i] = db_i64(&rows, 1) >= publish->version &&
+                              str_eq(publish->definitions[i].hash, db_text(&rows, 2));
+    }
+    return r;
+}
+
 static int
 publish_fn(struct db *db, void *arg, struct err *err)
 {
     struct publish *publish = (struct publish *)arg;
     scoped(arena_release) struct arena arena = {0};
     const char **names = arena_array(&arena, const char *, publish->count + 1);
+    bool *standing = arena_array(&arena, bool, publish->count + 1);
     /* The owner of an SQLite store is alone: what its file leaves out is gone. */
     bool alone = db_kind(db) == DB_SQLITE;
-    int r = 0;
+    int r = look_up_standing(db, publish, standing, err);
 
     publish->counts = (struct publish_counts){0};
     for (size_t i = 0; i < publish->count && r == 0; i++) {
         names[i] = publish->definitions[i].name;
-        r = put(db, publish, &publish->definitions[i], &publish->counts, err);
+        publish->counts.unchanged += standing[i];
+        if (!standing[i])
+            r = put(db, publish, &publish->definitions[i], &publish->counts, err);
     }
     if (r == 0)
         r = db_run(db, store_sql(db, STMT_QUEUE_DEFINITION_WITHDRAW), err,
@@ -73,6 +97,8 @@ publish_fn(struct db *db, void *arg, struct err *err)
                    p_i64(alone));
     if (r == 0)
         publish->counts.withdrawn = (int)db_changes(db);
+    if (r == 0 && (publish->counts.published || publish->counts.withdrawn))
+        r = store_wake_in(publish->store, db, WAKE_DEFS, err);
     return r;
 }
 
@@ -82,7 +108,7 @@ queue_publish(struct store *store, const struct job_definition *definitions,
               struct err *err)
 {
     struct publish publish = {
-        .definitions = definitions, .count = count, .version = version};
+        .store = store, .definitions = definitions, .count = count, .version = version};
     int r = store_write(store, STORE_NORMAL, publish_fn, &publish, err);
 
     if (r < 0)

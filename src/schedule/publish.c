@@ -25,6 +25,7 @@ struct row {
 };
 
 struct publish {
+    struct store *store;
     const struct row *rows;
     size_t count;
     int64_t version;
@@ -104,20 +105,42 @@ put(struct db *db, const struct row *row, int64_t version,
     return 0;
 }
 
+/* Those that nothing is to be done for; they are not locked. */
+static int
+look_up_standing(struct db *db, const struct publish *publish, bool *standing,
+                 struct err *err)
+{
+    scoped(db_rows_end) struct db_rows rows = {0};
+    int r = db_ask(db, store_sql(db, STMT_SCHEDULE_STAND), &rows, err);
+
+    if (r < 0)
+        return r;
+    while ((r = db_next(&rows, err)) > 0) {
+        for (size_t i = 0; i < publish->count; i++)
+            if (str_eq(publish->rows[i].name, db_text(&rows, 0)))
+                standing[i] = db_i64(&rows, 1) >= publish->version &&
+                              str_eq(publish->rows[i].hash, db_text(&rows, 2));
+    }
+    return r;
+}
+
 static int
 publish_fn(struct db *db, void *arg, struct err *err)
 {
     struct publish *publish = (struct publish *)arg;
     scoped(arena_release) struct arena arena = {0};
     const char **names = arena_array(&arena, const char *, publish->count + 1);
+    bool *standing = arena_array(&arena, bool, publish->count + 1);
     /* The owner of an SQLite store is alone: what its file leaves out is gone. */
     bool alone = db_kind(db) == DB_SQLITE;
-    int r = 0;
+    int r = look_up_standing(db, publish, standing, err);
 
     publish->counts = (struct publish_counts){0};
     for (size_t i = 0; i < publish->count && r == 0; i++) {
         names[i] = publish->rows[i].name;
-        r = put(db, &publish->rows[i], publish->version, &publish->counts, err);
+        publish->counts.unchanged += standing[i];
+        if (!standing[i])
+            r = put(db, &publish->rows[i], publish->version, &publish->counts, err);
     }
     if (r == 0)
         r = db_run(db, store_sql(db, STMT_SCHEDULE_WITHDRAW), err,
@@ -125,6 +148,8 @@ publish_fn(struct db *db, void *arg, struct err *err)
                    p_i64(alone));
     if (r == 0)
         publish->counts.withdrawn = (int)db_changes(db);
+    if (r == 0 && (publish->counts.published || publish->counts.withdrawn))
+        r = store_wake_in(publish->store, db, WAKE_DEFS, err);
     return r;
 }
 
@@ -134,8 +159,10 @@ schedule_publish(struct store *store, const struct config *config,
 {
     scoped(arena_release) struct arena arena = {0};
     struct row *rows = arena_array(&arena, struct row, config->schedule_count + 1);
-    struct publish publish = {
-        .rows = rows, .count = config->schedule_count, .version = config->version};
+    struct publish publish = {.store = store,
+                              .rows = rows,
+                              .count = config->schedule_count,
+                              .version = config->version};
     int r = 0;
 
     for (size_t i = 0; i < config->schedule_count && r == 0; i++)

@@ -305,6 +305,9 @@ RETURNING version;
 -- name: queue_definition_hash (name text) -> (hash text)
 SELECT hash FROM pawl.job_definition WHERE name = $1 AND withdrawn_at IS NULL;
 
+-- name: queue_definition_stand () -> (name text, version bigint, hash text)
+SELECT name, version, hash FROM pawl.job_definition WHERE withdrawn_at IS NULL;
+
 -- name: queue_definitions () -> (name text, version bigint, hash text, definition text,
 -- published_at bigint, withdrawn_at bigint)
 SELECT name, version, hash, definition, published_at, withdrawn_at

@@ -22,6 +22,9 @@ RETURNING version;
 -- name: schedule_hash (name text) -> (hash text)
 SELECT hash FROM pawl.schedule WHERE name = $1 AND withdrawn_at IS NULL;
 
+-- name: schedule_stand () -> (name text, version bigint, hash text)
+SELECT name, version, hash FROM pawl.schedule WHERE withdrawn_at IS NULL;
+
 -- name: schedule_rows () -> (name text, hash text, definition text, decided_to bigint,
 -- paused_at bigint, paused_by text, now bigint)
 SELECT name, hash, definition, decided_to, paused_at, paused_by, pawl_now() AS now

@@ -144,15 +144,17 @@ read_identity(struct store *store, struct db *db, struct err *err)
     return 0;
 }
 
-/* A connection of its own, for a migration may take longer than a statement may. */
+/* *ret_db: the connection that has looked. Where it may migrate, which can take longer
+ * than a statement may, it is good for nothing else. */
 static int
-prepare_schema(struct store *store, bool migrate, struct err *err)
+prepare_schema(struct store *store, bool migrate, struct db **ret_db, struct err *err)
 {
     struct db_options options = store->db;
     scoped(db_closep) struct db *db = NULL;
     int r;
 
-    options.statement_timeout_ms = 0;
+    if (migrate)
+        options.statement_timeout_ms = 0;
     r = store->open(&options, &db, err);
     if (r == 0)
         r = set_clock(db, store, err);
@@ -160,9 +162,13 @@ prepare_schema(struct store *store, bool migrate, struct err *err)
         return r;
     r = migrate ? migrate_up(db, &store->schema, err)
                 : migrate_check(db, &store->schema, err);
+    if (r == 0)
+        r = read_identity(store, db, err);
     if (r < 0)
         return r;
-    return read_identity(store, db, err);
+    *ret_db = db;
+    db = NULL;
+    return 0;
 }
 
 static int
@@ -219,6 +225,8 @@ store_open(const struct store_options *options, struct store **ret_store,
            struct err *err)
 {
     scoped(store_closep) struct store *store = xcalloc(1, sizeof(*store));
+    /* On SQLite it stays open until another is: the last one puts the WAL away. */
+    scoped(db_closep) struct db *first = NULL;
     int r;
 
     store->lock.fd = -1;
@@ -227,9 +235,13 @@ store_open(const struct store_options *options, struct store **ret_store,
     if (r == 0 && store->kind == DB_SQLITE)
         r = take_lock(store, options->role ? options->role : "pawl", err);
     if (r == 0)
-        r = prepare_schema(store, options->migrate, err);
+        r = prepare_schema(store, options->migrate, &first, err);
     if (r == 0)
         r = open_pool(store, options->connections, err);
+    if (r == 0 && store->kind == DB_PG && !options->migrate) {
+        db_pool_adopt(store->pool, first);
+        first = NULL;
+    }
     if (r == 0 && store->kind == DB_SQLITE)
         r = group_new(open_writer, store, &store->group, err);
     if (r == 0)

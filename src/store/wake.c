@@ -237,17 +237,22 @@ connect_listener(struct wake *wake)
 }
 
 static int
-notify_on(struct wake *wake, struct db *db, unsigned mask)
+notify_on(struct wake *wake, struct db *db, unsigned mask, struct err *err)
 {
     const char *names[array_len(channels)];
-    struct err err = {0};
     size_t count = 0;
 
     for (size_t i = 0; i < array_len(channels); i++)
         if (mask & (1u << i))
             names[count++] = channels[i];
-    return db_run(db, store_sql(db, STMT_STORE_NOTIFY), &err, p_text(wake->self),
+    return db_run(db, store_sql(db, STMT_STORE_NOTIFY), err, p_text(wake->self),
                   p_text_array(names, count));
+}
+
+int
+store_wake_in(struct store *store, struct db *db, unsigned mask, struct err *err)
+{
+    return store->kind == DB_SQLITE ? 0 : notify_on(store->wake, db, mask, err);
 }
 
 /* Tell the other processes; on failure the topics stay pending for a while. */
@@ -262,7 +267,7 @@ send_pending(struct wake *wake)
     if (mask == 0)
         return;
     if (wake->db) {
-        r = notify_on(wake, wake->db, mask);
+        r = notify_on(wake, wake->db, mask, &err);
         if (r < 0)
             lose_connection(wake);
     } else {
@@ -270,7 +275,7 @@ send_pending(struct wake *wake)
 
         r = db_pool_get(wake->options.pool, POOL_WAIT_MS, &db, &err);
         if (r == 0) {
-            r = notify_on(wake, db, mask);
+            r = notify_on(wake, db, mask, &err);
             db_pool_put(wake->options.pool, db);
         }
     }

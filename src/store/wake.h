@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct db;
 struct err;
 struct store;
 
@@ -29,6 +30,14 @@ enum store_topic {
  * Never waits, never fails.
  */
 void store_wake(struct store *store, unsigned mask);
+
+/*
+ * The same to other processes only, from within a write transaction: told with its
+ * commit, even if we die then. Does nothing on SQLite. For what changes rarely: such a
+ * commit waits for those of others. store_wake follows.
+ */
+int store_wake_in(struct store *store, struct db *db, unsigned mask,
+                  struct err *err) must_check;
 
 /* mask: the topics that were told, several at once perhaps. Runs on any thread,
  * with no lock held; must be quick and must not wait. */

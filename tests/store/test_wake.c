@@ -158,6 +158,42 @@ test_what_was_told_just_before_closing_goes_out(struct harness *h)
     h->store = NULL;
 }
 
+static int
+wake_in(struct db *db, void *arg, struct err *err)
+{
+    struct harness *h = (struct harness *)arg;
+
+    return store_wake_in(h->store, db, WAKE_DEFS, err);
+}
+
+static int
+wake_in_and_fail(struct db *db, void *arg, struct err *err)
+{
+    int r = wake_in(db, arg, err);
+
+    return r < 0 ? r : err_set(err, ERR_INVALID, "rolled back");
+}
+
+/* So who dies behind the commit has told it all the same. */
+static void
+test_what_is_told_in_a_transaction_goes_out_with_its_commit(struct harness *h)
+{
+    struct store *second = open_second(h);
+    struct ear theirs = EAR_INIT;
+    struct err err = {0};
+
+    store_subscribe(second, WAKE_ALL, ear_fn, &theirs);
+    assert_int_equal(store_write(h->store, STORE_NORMAL, wake_in_and_fail, h, &err),
+                     -ERR_INVALID);
+    err_clear(&err);
+    assert_ok(store_write(h->store, STORE_NORMAL, wake_in, h, &err), &err);
+    await(&theirs, 3, 1);
+    store_wake(h->store, WAKE_READY);
+    await(&theirs, 0, 1);
+    assert_int_equal(theirs.topic[3], 1);
+    store_close(second);
+}
+
 static void
 test_a_notify_of_an_SQL_user_is_heard(struct harness *h)
 {
@@ -221,6 +257,7 @@ main(void)
         store_test_pg(test_many_wake_ups_become_few_notifications),
         store_test_pg(test_what_was_told_just_before_closing_goes_out),
         store_test_pgbouncer(test_behind_a_pooler_nothing_listens_but_others_are_told),
+        store_test_pg(test_what_is_told_in_a_transaction_goes_out_with_its_commit),
         store_test_pg(test_a_notify_of_an_SQL_user_is_heard),
         store_test_pg(test_a_lost_listening_connection_comes_back),
     };

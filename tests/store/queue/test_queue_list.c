@@ -239,6 +239,27 @@ test_a_newer_definition_wins_and_an_older_file_changes_nothing(struct harness *h
                      2);
 }
 
+/* Several processes with one file start at once: they do not wait for each other. */
+static void
+test_a_file_that_changes_nothing_locks_nothing(struct harness *h)
+{
+    struct job_definition same[] = {{.name = "a", .hash = "1", .definition = "{}"},
+                                    {.name = "b", .hash = "1", .definition = "{}"}};
+    static const char lockers[] = "SELECT sum(CAST(CAST(xmax AS text) AS bigint))"
+                                  " FROM pawl.job_definition";
+    struct publish_counts counts;
+
+    for (int64_t version = 0; version < 2; version++) {
+        int64_t before;
+
+        publish(h, version, same, 2);
+        before = harness_i64(h, lockers);
+        counts = publish(h, version, same, 2);
+        assert_int_equal(counts.unchanged, 2);
+        assert_int_equal(harness_i64(h, lockers), before);
+    }
+}
+
 static void
 test_files_without_version_replace_each_other(struct harness *h)
 {
@@ -317,6 +338,7 @@ main(void)
         store_test(test_limits_are_clamped),
         store_test(test_counts_per_lane),
         store_test(test_a_newer_definition_wins_and_an_older_file_changes_nothing),
+        store_test_pg(test_a_file_that_changes_nothing_locks_nothing),
         store_test(test_files_without_version_replace_each_other),
         store_test(test_A40_A41_the_list_of_jobs),
     };
