@@ -28,7 +28,9 @@ typedef int (*run_keep_fn)(void *arg, const struct finish_order *order,
 /* Told when a run comes to the next part of its way; stage is a static word:
  * preparing, working, committing, copying (the chunk is committed in another database,
  * the store does not know yet), committed, publishing, published, recording. step is
- * the one that runs or ran last, NULL before the first. On the run's thread. */
+ * the one that runs or ran last, NULL before the first. On the run's thread.
+ * Two more are told on any thread of a step, each time anew: reserving (a call is being
+ * taken from its budget) and calling (it is taken, and is made now). */
 typedef void (*run_stage_fn)(void *arg, int64_t request_id, const char *step,
                              const char *stage);
 

@@ -151,6 +151,14 @@ take_when_there(struct run *run, const struct budget_order *order,
     return r;
 }
 
+/* Not by run_stage, which belongs to the run's thread. */
+static void
+tell_call(const struct run *run, const char *stage)
+{
+    if (run->env->stage)
+        run->env->stage(run->env->stage_arg, run->request_id, run->step_name, stage);
+}
+
 static int
 calls_take(struct io_ctx *io, const char *budget, char why[IO_WHY_MAX], struct err *err)
 {
@@ -166,12 +174,14 @@ calls_take(struct io_ctx *io, const char *budget, char why[IO_WHY_MAX], struct e
         return r;
     if (budget)
         order.rule = &rule;
+    tell_call(run, "reserving");
     r = is_cut(run) ? BUDGET_LOST : take_when_there(run, &order, &grant, err);
     if (r < 0)
         return err_prefix(err, "budget %s", budget ? budget : "of the request");
     switch ((enum budget_outcome)r) {
     case BUDGET_TAKEN:
         calls_wait_ms(io, (grant.wait_us + 999) / US_PER_MS);
+        tell_call(run, "calling");
         return is_cut(run) ? IO_TAKE_END : IO_TAKE_GO;
     case BUDGET_SPENT:
         say_spent(run, &rule, &grant, why);

@@ -95,6 +95,13 @@ is_of_step(const char *stage)
            str_eq(stage, "copying") || str_eq(stage, "committed");
 }
 
+/* Told on any thread, as often as chance has it. */
+static bool
+is_of_call(const char *stage)
+{
+    return str_eq(stage, "reserving") || str_eq(stage, "calling");
+}
+
 static void
 on_stage(void *arg, int64_t request_id, const char *step, const char *stage)
 {
@@ -102,6 +109,8 @@ on_stage(void *arg, int64_t request_id, const char *step, const char *stage)
     const struct child_order *order = child->order;
     int at = is_of_step(stage) ? index_of(order->plan, step) : -1;
 
+    if (is_of_call(stage))
+        return;
     if (at != child->spot.step)
         child->spot.chunk = 0;
     child->spot.step = at;
