@@ -189,8 +189,8 @@ static const struct setting retry_rows[] = {
      .shape = "list of ERROR, TIMEOUT, WORKER_LOST",
      .help = "outcomes after which it is tried again"},
     {"drained", SETTING_BOOLEAN, IN(config_job, retry.drained),
-     .help = "go on by itself after a worker was drained; default true for a task, "
-             "false for a batch"},
+     .help = "go on by itself after a worker was drained (not when its calls are used "
+             "up); default true for a task, false for a batch"},
 };
 static const struct setting_table retry_settings = {
     "jobs.NAME.retry", "What happens after a failure. `retry: none` is short for `{attempts: 1}`.",

@@ -24,6 +24,7 @@ struct closing {
     const char *detail;
     int64_t execution_id;
     const struct request_result *result;
+    bool spent;
 };
 
 /* A row of the table claim. Texts are the caller's. */

@@ -161,6 +161,7 @@ closing_add(struct work *work, const struct claim_row *row,
         .detail = order->detail,
         .execution_id = order->execution_id,
         .result = order->result,
+        .spent = order->spent,
     };
 }
 

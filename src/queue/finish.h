@@ -22,6 +22,7 @@ struct finish_order {
     const char *detail;                  /* for people; NULL = none */
     int64_t execution_id;                /* 0 = none */
     const struct request_result *result; /* NULL or !known = none */
+    bool spent; /* STOPPED since no call is left: a next try would end as this one */
 };
 
 /*

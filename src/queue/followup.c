@@ -49,7 +49,7 @@ wants_retry(const struct follow_fact *fact, const struct queue_job *job)
     case OUTCOME_WORKER_LOST:
         return job->retry.on & QUEUE_RETRY_WORKER_LOST;
     case OUTCOME_STOPPED: /* by a drain, unless somebody asked for it */
-        return job->retry.drained && !fact->stop_asked;
+        return job->retry.drained && !fact->stop_asked && !fact->closing->spent;
     case OUTCOME_NONE:
     case OUTCOME_COMPLETED:
     case OUTCOME_CANCELLED:

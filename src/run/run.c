@@ -30,6 +30,7 @@ struct end {
     struct step_result made; /* the finished part, if a step made one */
     struct request_result result;
     struct result_file file;
+    bool spent; /* no call is left today, or for this request */
 };
 
 struct run *
@@ -147,14 +148,16 @@ end_with_step(struct run *run, struct end *end, int step_outcome)
     enum run_wish wish = run_wish(run);
     struct err none = {0};
 
-    if (step_outcome == STEP_STOPPED && run->why[0] && wish <= RUN_STOP)
+    if (step_outcome == STEP_STOPPED && run->why[0] && wish <= RUN_STOP) {
         end_with(end, OUTCOME_STOPPED, run->why);
-    else if (step_outcome == STEP_STOPPED && wish == RUN_STOP)
+        end->spent = true;
+    } else if (step_outcome == STEP_STOPPED && wish == RUN_STOP) {
         end_stopped(end, run,
                     "Stopped at a chunk boundary, by a shutdown of the worker or by "
                     "request");
-    else
+    } else {
         end_with_failure(run, end, &none);
+    }
 }
 
 /* --- steps --- */
@@ -394,6 +397,7 @@ record(struct run *run, struct end *end, struct run_report *report)
         .detail = end->detail[0] ? end->detail : NULL,
         .execution_id = run->execution_id,
         .result = &end->result,
+        .spent = end->spent,
     };
     int r;
 

@@ -140,6 +140,8 @@ write_order(const struct finish_order *order, struct buf *buf)
     json_kv_str(&out, "outcome", request_outcome_name(order->outcome));
     json_kv_str(&out, "detail", order->detail);
     json_kv_i64(&out, "execution", order->execution_id);
+    if (order->spent)
+        json_kv_bool(&out, "spent", true);
     if (result && result->known) {
         json_key(&out, "result");
         json_begin_object(&out);
@@ -307,6 +309,7 @@ read_order(struct kept *kept, struct err *err)
     if (!request_outcome_parse(outcome, &order->outcome) ||
         !str_copy(order->token.nonce, sizeof(order->token.nonce), nonce))
         return err_set(err, ERR_INVALID, "no outcome or no nonce");
+    order->spent = json_is_true(json_object_get(kept->json, "spent"));
     order->result = &kept->result;
     return read_result(kept->json, &kept->result, err);
 }

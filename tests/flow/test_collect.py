@@ -178,6 +178,15 @@ def test_A30_A31_a_budget_stops_the_run_and_asking_again_goes_on(place, standin)
     assert site.one("SELECT sum(amount) FROM trade") == 72 * 82500
 
 
+def test_A30_A31_what_a_budget_has_stopped_does_not_go_on_by_itself(place, standin):
+    """Not even with `drained`, which is about workers that leave."""
+    jobs = collect(standin.url).replace("retry: none", "retry: {drained: true}")
+    site = place(jobs, per_day=5)
+    first = site.wait_final(site.submit_id("cells"))
+    assert first["outcome"] == "STOPPED" and "5 of 5" in first["detail"]
+    assert site.count("request") == 1
+
+
 def test_A31_max_calls_are_exact_under_concurrency(place, standin):
     site = place(collect(standin.url, step="concurrency: 4"))
     standin.delay = 0.02

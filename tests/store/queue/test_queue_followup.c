@@ -144,6 +144,25 @@ test_a_drained_try_uses_no_attempt_and_a_stopped_one_is_not_followed(struct harn
     assert_int_equal(newest(h), id);
 }
 
+/* A next try at once would find as few calls left, and the next, until midnight. */
+static void
+test_A31_a_try_that_has_spent_its_calls_is_not_followed(struct harness *h)
+{
+    const struct queue_job *job = define_job(
+        h, &(struct job_text){.name = "task", .attempts = 3, .drained = true});
+    struct submit_order submit = order_of(job);
+    int64_t id = submit_order(h, &submit);
+    struct claim claim = claim_one(h, "w1");
+    struct finish_order order = finish_of(id, &claim, OUTCOME_STOPPED);
+    struct err err = {0};
+
+    order.spent = true;
+    assert_int_equal(queue_finish(h->store, &order, &err), QUEUE_FINISHED);
+    assert_int_equal(newest(h), id);
+    assert_int_equal(rows_in(h, "ready"), 0);
+    assert_consistent(h);
+}
+
 static void
 test_confirm_values_are_not_inherited(struct harness *h)
 {
@@ -438,6 +457,7 @@ main(void)
         store_test(test_only_the_outcomes_of_the_policy_are_tried_again),
         store_test(
             test_a_drained_try_uses_no_attempt_and_a_stopped_one_is_not_followed),
+        store_test(test_A31_a_try_that_has_spent_its_calls_is_not_followed),
         store_test(test_confirm_values_are_not_inherited),
         store_test(test_a_rollback_leaves_neither_outcome_nor_next_try),
         store_test(test_the_key_moves_and_a_person_who_would_resume_meets_the_next_try),
