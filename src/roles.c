@@ -97,6 +97,7 @@ open_store(struct house *house, struct err *err)
         .listen_url = config->store.listen,
         .role = role_names[house->role],
         .statement_timeout_ms = (int)(config->store.statement_timeout_us / US_PER_MS),
+        .idle_tx_ms = config_idle_tx_ms(config),
         .app_name = "pawl",
         .wait_ms = house->role == ROLE_API ? API_STORE_WAIT_MS : 0,
     };

@@ -6,6 +6,7 @@
 #include "config/config.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fsio.h"
 #include "base/strs.h"
@@ -18,6 +19,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#define IDLE_TX_MAX_US (10 * US_PER_S)
 
 int
 config_find(const char *explicit_path, config_env_fn env, void *env_arg,
@@ -192,6 +195,14 @@ config_database_url(const struct config *config, const char *name)
             return config->databases[i].url;
     }
     return NULL;
+}
+
+int
+config_idle_tx_ms(const struct config *config)
+{
+    int64_t half_us = config->worker.dead_after_us / 2;
+
+    return (int)((half_us < IDLE_TX_MAX_US ? half_us : IDLE_TX_MAX_US) / US_PER_MS);
 }
 
 void

@@ -243,6 +243,12 @@ const struct config_budget *config_budget_find(const struct config *config,
 /* "main" answers the store's own URL (role worker). */
 const char *config_database_url(const struct config *config, const char *name);
 
+/* How long a transaction that writes may stand still before its server ends it, in ms.
+ * A process that was frozen at any moment has lost its locks when others may call it
+ * dead: at most dead_after - heartbeat later, which is two thirds of dead_after or
+ * more. */
+int config_idle_tx_ms(const struct config *config);
+
 /*
  * Note a problem of a job at a JSON pointer into its definition, such as
  * "/steps/0/read/sql"; a pointer that leads nowhere falls back to the nearest

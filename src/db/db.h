@@ -53,7 +53,11 @@ struct db_options {
     /* 0 = none. Behind a pooler it is kept here, by cancelling; a
      * server that does not even answer a cancel for 5 s counts as lost. */
     int statement_timeout_ms;
-    int lock_timeout_ms;  /* 0 = none; on SQLite the busy timeout, 0 = 5 s */
+    int lock_timeout_ms; /* 0 = none; on SQLite the busy timeout, 0 = 5 s */
+    /* PostgreSQL, behind a pooler too: the server ends a writing transaction, and with
+     * it the connection, in which no statement came for so long, so that the locks of
+     * a process that stands still go. 0 = as the role says. */
+    int idle_tx_timeout_ms;
     const char *app_name; /* NULL = "pawl" */
     /* PostgreSQL, direct connections only; behind a pooler they belong to the
      * role (ALTER ROLE … SET). */

@@ -13,6 +13,7 @@
 
 #define CONNECT_TIMEOUT_MS 10000
 #define SETTINGS_MAX       32
+#define IDLE_TX_TIMEOUT    "idle_in_transaction_session_timeout"
 
 static void
 pg_close(struct db *db)
@@ -33,10 +34,15 @@ pg_close(struct db *db)
 int
 pg_begin_now(struct pg_db *pg, struct err *err)
 {
+    scoped(buf_release) struct buf text = {0};
     const char *begin = pg->begin;
 
     pg->begin = NULL;
-    return begin ? pg_script(&pg->base, begin, err) : 0;
+    if (!begin || !pg->begin_set)
+        return begin ? pg_script(&pg->base, begin, err) : 0;
+    buf_init(&text, 0);
+    buf_addf(&text, "%s; %s", begin, pg->begin_set);
+    return pg_script(&pg->base, buf_str(&text), err);
 }
 
 /* The store's transactions are small, so a round trip counts: BEGIN goes with their
@@ -49,8 +55,14 @@ pg_begin(struct db *db, enum db_mode mode, struct err *err)
 
     if (r < 0)
         return r;
-    pg->begin = mode == DB_WRITE ? "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
-                                 : "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+    if (mode == DB_WRITE) {
+        pg->begin = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE";
+        pg->begin_set = pg->write_set[0] ? pg->write_set : NULL;
+    } else {
+        pg->begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+        pg->begin_set =
+            pg->read_unset ? "SET LOCAL " IDLE_TX_TIMEOUT " TO DEFAULT" : NULL;
+    }
     return db->store ? 0 : pg_begin_now(pg, err);
 }
 
@@ -264,7 +276,7 @@ struct setting_list {
     const char *names[SETTINGS_MAX];
     const char *values[SETTINGS_MAX];
     size_t count;
-    char statement_timeout[16], lock_timeout[16];
+    char statement_timeout[16], lock_timeout[16], idle_tx_timeout[16];
 };
 
 static void
@@ -294,6 +306,10 @@ list_settings(const struct db_options *options, struct setting_list *list,
              options->lock_timeout_ms);
     if (options->lock_timeout_ms > 0)
         list_add(list, "lock_timeout", list->lock_timeout);
+    snprintf(list->idle_tx_timeout, sizeof(list->idle_tx_timeout), "%d",
+             options->idle_tx_timeout_ms);
+    if (options->idle_tx_timeout_ms > 0)
+        list_add(list, IDLE_TX_TIMEOUT, list->idle_tx_timeout);
     for (size_t i = 0; i < options->n_session_settings; i++)
         list_add(list, options->session_settings[i].name,
                  options->session_settings[i].value);
@@ -371,6 +387,32 @@ patience_of(const struct pg_db *pg, const struct db_options *options)
     return options->statement_timeout_ms + (pg->base.pooled ? 0 : 1000);
 }
 
+/*
+ * Who stands still inside a transaction must not keep its locks. A session setting
+ * costs nothing; it would bind reading transactions as well, which lock nothing that
+ * anybody waits for and in which the caller may have much to do between two statements.
+ * Behind a pooler the setting goes with each BEGIN, and the statement's own limit with
+ * it: in the middle of a COPY a session is not idle.
+ */
+static void
+bound_idle_tx(struct pg_db *pg, const struct db_options *options)
+{
+    int n;
+
+    if (options->idle_tx_timeout_ms <= 0)
+        return;
+    pg->read_unset = !pg->base.pooled;
+    if (!pg->base.pooled)
+        return;
+    n = snprintf(pg->write_set, sizeof(pg->write_set),
+                 "SELECT pg_catalog.set_config('" IDLE_TX_TIMEOUT "', '%d', true)",
+                 options->idle_tx_timeout_ms);
+    if (options->statement_timeout_ms > 0)
+        snprintf(pg->write_set + n, sizeof(pg->write_set) - (size_t)n,
+                 ", pg_catalog.set_config('statement_timeout', '%d', true)",
+                 options->statement_timeout_ms);
+}
+
 static int
 open_pg(struct pg_db *pg, const struct db_options *options, struct err *err)
 {
@@ -393,6 +435,7 @@ open_pg(struct pg_db *pg, const struct db_options *options, struct err *err)
         r = check_datestyle(pg, err);
     if (r == 0 && options->store && !options->read_only)
         r = check_durable(pg, err);
+    bound_idle_tx(pg, options);
     pg->patience_ms = patience_of(pg, options);
     pg->may_cancel = true;
     return r;

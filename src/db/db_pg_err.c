@@ -18,6 +18,8 @@ static const struct state_row state_rows[] = {
     {"23", ERR_DB_CONSTRAINT, ""},
     {"55P03", ERR_STORE_BUSY, ""},
     {"57014", ERR_TIMEOUT, ""},
+    {"25P03", ERR_NONE, ""}, /* it stood still inside a transaction for too long */
+    {"25P04", ERR_NONE, ""},
     {"57P", ERR_NONE, ""},
     {"08", ERR_NONE, ""},
     {"53100", ERR_DISK_FULL, "; free some disk space on the database server"},
@@ -86,6 +88,15 @@ is_demoted(const struct pg_db *pg, const char *state)
            !(pg->base.in_tx && pg->base.mode == DB_READ);
 }
 
+/* The server says why it ends the connection. A pooler says 08P01 and hangs up a moment
+ * later. */
+static bool
+ends_connection(const char *state)
+{
+    return strncmp(state, "57P", 3) == 0 || strncmp(state, "08", 2) == 0 ||
+           strcmp(state, "25P03") == 0 || strcmp(state, "25P04") == 0;
+}
+
 int
 pg_fail(struct pg_db *pg, const char *what, const char *text, const PGresult *res,
         struct err *err)
@@ -97,9 +108,7 @@ pg_fail(struct pg_db *pg, const char *what, const char *text, const PGresult *re
     enum err_code code = row->code == ERR_NONE ? db_lost_code(&pg->base) : row->code;
     char place[DB_PLACE_SIZE] = "";
 
-    /* A pooler says 08P01 and hangs up a moment later. */
-    if (PQstatus(pg->conn) != CONNECTION_OK || strncmp(state, "57P", 3) == 0 ||
-        strncmp(state, "08", 2) == 0)
+    if (PQstatus(pg->conn) != CONNECTION_OK || ends_connection(state))
         pg->base.usable = false;
     if (!*state && res && PQresultStatus(res) != PGRES_FATAL_ERROR)
         return db_fail(err, ERR_DB, "", "%s: no statement to run here (%s)", what,

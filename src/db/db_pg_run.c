@@ -149,6 +149,8 @@ run_once(struct pg_db *pg, const struct db_sql *sql, const struct pg_params *par
     pg->begin = NULL;
     sent = PQenterPipelineMode(pg->conn) &&
            PQsendQueryParams(pg->conn, begin, 0, NULL, NULL, NULL, NULL, 0) &&
+           (!pg->begin_set ||
+            PQsendQueryParams(pg->conn, pg->begin_set, 0, NULL, NULL, NULL, NULL, 0)) &&
            send(pg, sql, stmt, params) && PQpipelineSync(pg->conn);
     *ret_res = pg_collect_pipeline(pg, sent);
     return 0;

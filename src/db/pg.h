@@ -17,7 +17,10 @@ struct pg_db {
     struct stmt_cache cache;   /* of struct pg_stmt; unused behind a pooler */
     unsigned long stmt_number; /* the last name given: "pawl_7" */
     struct pg_cursor *stream;  /* has the connection for itself */
-    const char *begin; /* BEGIN that goes with the next statement; NULL = none */
+    const char *begin;     /* BEGIN that goes with the next statement; NULL = none */
+    const char *begin_set; /* and a setting of that transaction; NULL = none */
+    char write_set[200];   /* of each writing transaction; "" = none */
+    bool read_unset;       /* what the session has set is not for reading ones */
 
     /* Waiting (db_pg_wait.c). */
     int connect_ms;  /* how long the server may take to answer at all */

@@ -27,6 +27,10 @@ open_one(struct run *run, const char *name, enum io_db_use use, struct db **ret_
     struct db_options options = {
         .url = config_database_url(run->env->config, name),
         .read_only = use == IO_DB_READ,
+        /* Rows are read and worked on before a writing transaction begins; a reading
+         * one may be a stream that waits for a chunk to be written. */
+        .idle_tx_timeout_ms =
+            use == IO_DB_WRITE ? config_idle_tx_ms(run->env->config) : 0,
     };
 
     if (!options.url)

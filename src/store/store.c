@@ -21,6 +21,7 @@
 #define LOCK_TRIES           100 /* 50 ms apart */
 #define WAIT_MS_DEFAULT      10000
 #define STATEMENT_MS_DEFAULT 30000
+#define IDLE_TX_MS_DEFAULT   10000
 #define CONFLICT_RETRIES     3
 #define CONFLICT_WAIT_MS     100
 #define CONFLICT_JITTER_MS   50
@@ -217,6 +218,8 @@ keep_options(struct store *store, const struct store_options *options)
         .statement_timeout_ms = options->statement_timeout_ms > 0
                                     ? options->statement_timeout_ms
                                     : STATEMENT_MS_DEFAULT,
+        .idle_tx_timeout_ms =
+            options->idle_tx_ms > 0 ? options->idle_tx_ms : IDLE_TX_MS_DEFAULT,
     };
 }
 

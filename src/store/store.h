@@ -32,8 +32,11 @@ struct store_options {
     int connections;          /* PostgreSQL: alive at once; SQLite: readers. 0 = 8 */
     int wait_ms;              /* for a free connection; 0 = 10 s */
     int statement_timeout_ms; /* 0 = 30 s */
-    const char *app_name;     /* NULL = "pawl" */
-    db_clock_fn clock;        /* SQLite: behind pawl_now(); NULL: the machine's */
+    /* PostgreSQL: a write in which no statement comes for so long is given up by the
+     * server, so that nobody waits for a process that stands still; 0 = 10 s. */
+    int idle_tx_ms;
+    const char *app_name; /* NULL = "pawl" */
+    db_clock_fn clock;    /* SQLite: behind pawl_now(); NULL: the machine's */
     void *clock_arg;
     /* For tests: how a connection is opened; NULL = db_open. */
     int (*open)(const struct db_options *options, struct db **ret_db, struct err *err);

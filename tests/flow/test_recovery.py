@@ -1,11 +1,14 @@
 """Workers that die, freeze or lose the store: what they held is closed, and only that."""
 
+import contextlib
 import signal
+import subprocess
+import threading
 import time
 
 import flow_jobs as jobs
 import pytest
-from pawl_env import FULL, Cluster, Site, read_csv, wait_for
+from pawl_env import FULL, PAWL, PSQL, Cluster, Site, read_csv, wait_for
 
 DEAD_AFTER = 6
 SETTINGS = f"""\
@@ -129,6 +132,99 @@ def test_A39_who_is_refused_because_of_a_silent_worker_is_told_until_when(two):
     two.wait_final(request_id)
 
 
+@pytest.mark.skipif(not FULL, reason="--full; test_service_bury.c is the quick one")
+def test_A27_what_a_dead_worker_holds_is_closed_for_who_asks_again(two):
+    request_id = two.submit_id("single", rows=1000, ms=20)
+    two.wait_progress(request_id, 2)
+    trusted(two)
+    server_of(two, request_id).kill()
+    answers = []
+    wait_for(lambda: answers.append(two.post("single", {"rows": 1, "ms": 1}))
+             or answers[-1].status != 409, "the way is free", DEAD_AFTER + 5)
+    assert answers[-1].status == 202
+    assert two.get(request_id)["outcome"] == "WORKER_LOST"
+    two.wait_done(answers[-1].json["requestId"])
+
+
+@contextlib.contextmanager
+def blocked(site, table, role, n=1):
+    """Nobody writes into the table until the end; n of the role have come and wait."""
+    psql = subprocess.Popen([PSQL, "-qAtX", site.store_url], stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, encoding="utf-8")
+    try:
+        psql.stdin.write(f"BEGIN; LOCK TABLE pawl.{table} IN EXCLUSIVE MODE; SELECT 1;\n")
+        psql.stdin.flush()
+        assert psql.stdout.readline() == "1\n"
+        yield lambda: wait_for(lambda: site.one(
+            "SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND "
+            f"datname = current_database() AND usename = '{role}'") >= n, "they wait")
+    finally:
+        psql.stdin.close()
+        psql.wait(10)
+
+
+@pytest.mark.skipif(not FULL, reason="--full; test_stall.c is the quick one")
+def test_A14_a_worker_frozen_inside_a_transaction_is_rescued_in_time(two):
+    (frozen, server), (other, _) = start_two(two)
+    trusted(two)
+    with blocked(two, "step_execution", "pawl_worker", 2) as all_wait:
+        all_wait()
+        server.signal(signal.SIGSTOP)
+    begin = time.monotonic()
+    wait_for(lambda: lost(two, frozen), "the request is closed", DEAD_AFTER + 10)
+    took = time.monotonic() - begin
+    print(f"closed {took:.2f} s after the freeze, dead_after is {DEAD_AFTER} s")
+    assert took < DEAD_AFTER + 3
+    server.signal(signal.SIGCONT)
+    wait_for(lambda: "not recorded by us" in server.log(), "it gives its run up")
+    two.wait_done(other, 120)
+
+
+@pytest.mark.skipif(not FULL, reason="--full; test_stall.c is the quick one")
+def test_A14_a_pawl_run_frozen_inside_a_transaction_is_rescued_in_time(two):
+    trusted(two)
+    run = subprocess.Popen([PAWL, "run", "slow", "-p", "rows=1000", "-p", "ms=20"],
+                           cwd=two.folder, env=two.environment(), stderr=subprocess.DEVNULL,
+                           stdout=subprocess.DEVNULL)
+    try:
+        (row,) = wait_for(lambda: two.sql("SELECT first_id AS id FROM pawl.claim"), "it runs")
+        two.wait_progress(row["id"], 2)
+        with blocked(two, "step_execution", "pawl_worker") as it_waits:
+            it_waits()
+            run.send_signal(signal.SIGSTOP)
+        begin = time.monotonic()
+        wait_for(lambda: lost(two, row["id"]), "the request is closed", DEAD_AFTER + 10)
+        assert time.monotonic() - begin < DEAD_AFTER + 3
+    finally:
+        run.kill()
+        run.wait()
+
+
+def test_A14_an_api_frozen_inside_a_transaction_keeps_nobody_waiting(cluster):
+    site = Site("pg", cluster, JOBS, SETTINGS)
+    try:
+        site.pawl("migrate")
+        first = site.start("api", "first")
+        site.start("api", "second")
+        asked = []
+        caller = threading.Thread(target=lambda: asked.append(first.call(
+            "POST", "/api/v1/jobs/single/requests", {"params": {"rows": 1, "ms": 1}})))
+        with blocked(site, "ready", "pawl_api") as it_waits:
+            caller.start()
+            it_waits()
+            first.signal(signal.SIGSTOP)
+        answers = []
+        wait_for(lambda: answers.append(site.post("single", {"rows": 1, "ms": 1}))
+                 or answers[-1].status == 202, "another one gets through", DEAD_AFTER + 2)
+        first.signal(signal.SIGCONT)
+        caller.join(20)
+        assert asked[0].status in (409, 503), asked
+        assert site.count("request") == 1
+        site.close()
+    finally:
+        site.discard()
+
+
 def test_A14_a_short_freeze_closes_nothing(two):
     (frozen, server), (other, _) = start_two(two)
     trusted(two)
@@ -140,22 +236,10 @@ def test_A14_a_short_freeze_closes_nothing(two):
     two.wait_done(other, 120)
 
 
-def freeze(site, server):
-    """Between two transactions of the store: the locks of one would outlast the rescue."""
-    def frozen():
-        server.signal(signal.SIGSTOP)
-        if not site.one("SELECT count(*) AS n FROM pg_stat_activity WHERE datname = "
-                        "current_database() AND usename = 'pawl_worker' AND state <> 'idle'"):
-            return True
-        server.signal(signal.SIGCONT)
-        return False
-    wait_for(frozen, "it is frozen")
-
-
 def test_A14_a_long_frozen_worker_is_fenced_when_it_wakes(two):
     (frozen, server), (other, _) = start_two(two)
     trusted(two)
-    freeze(two, server)
+    server.signal(signal.SIGSTOP)  # wherever it is: its locks do not outlast the rescue
     wait_for(lambda: lost(two, frozen), "the request is closed", DEAD_AFTER + 10)
     before = two.get(frozen)
     rows = two.sql("SELECT state, last_updated FROM pawl.execution ORDER BY id")

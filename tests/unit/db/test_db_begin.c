@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define BOUND_MS 30000 /* longer than any pause here */
+
 static const struct db_sql insert_t = {
     .name = "insert_t",
     .text = "INSERT INTO t (a, b) VALUES ($1, $2)",
@@ -19,7 +21,8 @@ static const struct db_sql count_t = {.name = "count_t",
 static struct db *
 open_store(struct fixture *f)
 {
-    struct db_options options = {.url = f->testdb.url, .store = true};
+    struct db_options options = {
+        .url = f->testdb.url, .store = true, .idle_tx_timeout_ms = BOUND_MS};
     struct db *db;
 
     ok(f, db_open(&options, &db, &f->err));
