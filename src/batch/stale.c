@@ -196,11 +196,9 @@ recover_fn(struct db *db, void *arg, struct err *err)
     if (is_carried(call))
         return BATCH_STILL_CARRIED;
     r = may_clean(db, &may, err);
-    if (r == 0 && !may)
-        return err_set(err, ERR_FORBIDDEN,
-                       "this role of the store may not end executions; a live worker "
-                       "does it by itself, `pawl recover` with a worker's URL at once");
-    return r < 0 ? r : close_it(db, call, err);
+    if (r < 0 || !may)
+        return r < 0 ? r : BATCH_NOT_OURS;
+    return close_it(db, call, err);
 }
 
 int

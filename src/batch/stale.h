@@ -19,6 +19,7 @@ enum batch_recovered {
     BATCH_RECOVERED = 0,
     BATCH_STILL_CARRIED = 1, /* its worker lives: nothing was done */
     BATCH_OVER = 2,          /* it had ended already */
+    BATCH_NOT_OURS = 3,      /* it is dead, but our role may not end it (an api) */
 };
 
 /*

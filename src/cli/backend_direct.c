@@ -423,6 +423,7 @@ open_all(struct direct *self, const struct backend_local *local, struct err *err
         .role = local->role,
         .connections = CLI_CONNECTIONS,
         .statement_timeout_ms = (int)(config->store.statement_timeout_us / US_PER_MS),
+        .idle_tx_ms = config_idle_tx_ms(config),
         .app_name = "pawl-cli",
     };
     int r = db_url_kind(local->store, &db, err);
@@ -482,6 +483,7 @@ backend_direct_new(const struct backend_local *local, struct backend **ret_backe
         .estimates = estimates_new(local->config, local->store),
         .results = self->results,
         .clock = clock_real(),
+        .sole_owner = store_kind(self->store) == DB_SQLITE,
     };
     *ret_backend = &self->base;
     return 0;

@@ -28,6 +28,7 @@
 #include "queue/progress.h"
 #include "queue/submit.h"
 #include "run/run.h"
+#include "service/bury.h"
 #include "service/intake.h"
 #include "service/service.h"
 #include "store/store.h"
@@ -120,6 +121,32 @@ announce(struct here *here, struct err *err)
     return worker_register(here->service->store, &row, err);
 }
 
+/* Taken at once, or refused; then once more if what is in the way is closed. */
+static int
+enter(struct here *here, const struct submit_order *order, struct err *err)
+{
+    const struct service *service = here->service;
+    struct submit_answer answer = {0};
+    struct err note = {0};
+    int64_t holder = 0;
+    int r = queue_submit_claimed(service->store, order, here->worker, &answer,
+                                 &here->token, err);
+
+    if (r == -ERR_JOB_ALREADY_RUNNING)
+        holder = strtoll(err->detail, NULL, 10);
+    if (holder && (service_bury(service, holder) == 1 ||
+                   service_bury_alone(service, holder, here->worker, &note) == 1)) {
+        err_clear(err);
+        r = queue_submit_claimed(service->store, order, here->worker, &answer,
+                                 &here->token, err);
+    }
+    if (r == -ERR_JOB_ALREADY_RUNNING)
+        service_tell_silence(service, strtoll(err->detail, NULL, 10), err);
+    if (r == 0)
+        here->request_id = answer.request_id;
+    return r;
+}
+
 static int
 take(struct here *here, struct err *err)
 {
@@ -133,7 +160,6 @@ take(struct here *here, struct err *err)
         .restart = -1,
     };
     struct submit_order order = {0};
-    struct submit_answer answer = {0};
     char text[400];
     int r = params_given(here->cli, here->job->name, here->config_job->params, &params,
                          err);
@@ -147,12 +173,7 @@ take(struct here *here, struct err *err)
         params_errors_text(&errors, text, sizeof(text));
         return err_set(err, ERR_INVALID, "%s", text);
     }
-    if (r == 0)
-        r = queue_submit_claimed(here->service->store, &order, here->worker, &answer,
-                                 &here->token, err);
-    if (r == 0)
-        here->request_id = answer.request_id;
-    return r;
+    return r < 0 ? r : enter(here, &order, err);
 }
 
 /* --- meanwhile --- */

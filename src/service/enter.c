@@ -1,10 +1,9 @@
 #include "service/enter.h"
 
-#include "base/clock.h"
 #include "base/err.h"
 #include "batch/stale.h"
-#include "config/config.h"
 #include "queue/job.h"
+#include "service/bury.h"
 #include "service/service.h"
 #include "store/store.h"
 #include "store/wake.h"
@@ -67,36 +66,6 @@ enter_fn(struct db *db, void *arg, struct err *err)
     return r;
 }
 
-/* Since more than two beats nothing was heard of it. */
-static bool
-is_silent(const struct service *service, const struct batch_holder *holder)
-{
-    return holder->silence_us < 0 ||
-           holder->silence_us > 2 * service->config->worker.heartbeat_us;
-}
-
-void
-service_tell_silence(const struct service *service, int64_t request_id, struct err *err)
-{
-    int64_t dead_after_us = service->config->worker.dead_after_us;
-    struct batch_holder holder = {0};
-    struct err ignored = {0};
-    size_t used = strlen(err->text);
-    int64_t left_us;
-
-    if (batch_holder_of_request(service->store, request_id, &holder, &ignored) != 1 ||
-        !is_silent(service, &holder))
-        return;
-    left_us = holder.silence_us < 0 || holder.silence_us > dead_after_us
-                  ? 0
-                  : dead_after_us - holder.silence_us;
-    snprintf(err->text + used, sizeof(err->text) - used,
-             "; its worker %.100s is silent, and unless it is heard of again a live "
-             "worker closes the request in about %lld s",
-             holder.worker,
-             (long long)((left_us + service->config->worker.reap_us) / US_PER_S + 1));
-}
-
 int
 service_enter(const struct service *service, const struct submit_order *orders,
               size_t count, const struct enter_act *act,
@@ -104,11 +73,19 @@ service_enter(const struct service *service, const struct submit_order *orders,
 {
     struct enter enter = {
         .orders = orders, .count = count, .act = act, .answers = ret_answers};
+    struct err first = *err;
+    int64_t holder = 0;
     int r = store_write(service->store, STORE_NORMAL, enter_fn, &enter, err);
 
+    if (r == -ERR_JOB_ALREADY_RUNNING)
+        holder = strtoll(err->detail, NULL, 10);
+    if (holder && service_bury(service, holder) == 1) {
+        *err = first;
+        r = store_write(service->store, STORE_NORMAL, enter_fn, &enter, err);
+    }
     if (r < 0 && ret_refused)
         *ret_refused = enter.refused;
-    if (r == -ERR_JOB_ALREADY_RUNNING && err->detail[0])
+    if (r == -ERR_JOB_ALREADY_RUNNING && holder)
         service_tell_silence(service, strtoll(err->detail, NULL, 10), err);
     if (r == 0)
         store_wake(service->store, WAKE_READY);

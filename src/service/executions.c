@@ -7,14 +7,15 @@
 #include "base/json.h"
 #include "batch/execution.h"
 #include "batch/skip.h"
-#include "batch/stale.h"
-#include "config/config.h"
+#include "batch/recovery.h"
 #include "queue/cancel.h"
-#include "run/run.h"
+#include "run/run_lost.h"
+#include "service/bury.h"
 
 #include <inttypes.h>
 
-#define SKIPS_SHOWN 200
+#define SKIPS_SHOWN     200
+#define RECOVER_WAIT_US (3 * US_PER_S)
 
 static void
 put_step(struct json_out *out, const struct step_execution *step)
@@ -150,27 +151,51 @@ service_execution_stop(const struct service *service, const struct caller *calle
     return 0;
 }
 
-/* Work that is all done is not thrown away because its worker died: 1, it is recorded
- * as COMPLETED. */
-static int
-complete(const struct service *service, int64_t execution_id,
-         const struct execution *execution, struct answer *ret_answer, struct err *err)
-{
-    struct run_env env = {.config = service->config,
-                          .store = service->store,
-                          .results = service->results,
-                          .clock = service->clock};
-    struct claim_token token;
-    int r = batch_holding_token(service->store, execution_id,
-                                service->config->worker.dead_after_us, &token, err);
+/* --- recover --- */
 
-    if (r == 1)
-        r = run_record_whole(&env, execution->request_id, token, err);
-    if (r != RUN_WHOLE)
+struct recover {
+    const struct service *service;
+    const struct run_env *env;
+    int64_t execution_id;
+    const char *actor;
+    struct run_recovered done;
+};
+
+/* A worker took the ask away: it has done what can be done. */
+static int
+is_settled(void *arg)
+{
+    const struct recover *recover = arg;
+    struct err ignored = {0};
+
+    return batch_recovery_waits(recover->service->store, recover->execution_id,
+                                &ignored) == 0;
+}
+
+/*
+ * Our role may not end executions: have a worker do it. Then look again, which tells
+ * what became of it; an ask that nobody took does not stay behind.
+ */
+static int
+ask_worker(struct recover *recover, struct err *err)
+{
+    struct store *store = recover->service->store;
+    int r = batch_recovery_ask(store, recover->execution_id, recover->actor, err);
+
+    if (r < 0)
         return r;
-    put_act(ret_answer, 200, execution_id, execution->request_id, "COMPLETED",
-            "recovered");
-    return 1;
+    if (!service_await(recover->service, RECOVER_WAIT_US, is_settled, recover))
+        r = batch_recovery_drop(store, recover->execution_id, err);
+    if (r == 0)
+        r = run_recover(recover->env, recover->execution_id, recover->actor,
+                        &recover->done, err);
+    if (r == BATCH_NOT_OURS)
+        return err_set(err, ERR_NO_WORKER,
+                       "execution %" PRId64 " can be ended, but no live worker did it "
+                       "within %d s, and this api may not: start a worker, or use "
+                       "`pawl recover` with a file whose `store` is the worker's URL",
+                       recover->execution_id, (int)(RECOVER_WAIT_US / US_PER_S));
+    return r == BATCH_OVER ? BATCH_RECOVERED : r;
 }
 
 int
@@ -178,33 +203,30 @@ service_execution_recover(const struct service *service, const struct caller *ca
                           int64_t execution_id, struct answer *ret_answer,
                           struct err *err)
 {
-    scoped(arena_release) struct arena arena = {0};
-    struct execution execution = {0};
-    struct batch_holder holder = {0};
-    struct lost_request lost = {0};
-    int r = batch_execution_get(service->store, execution_id, &arena, &execution, err);
+    struct run_env env = {.config = service->config,
+                          .store = service->store,
+                          .results = service->results,
+                          .clock = service->clock};
+    struct recover recover = {.service = service,
+                              .env = &env,
+                              .execution_id = execution_id,
+                              .actor = caller->name};
+    int r = run_recover(&env, execution_id, caller->name, &recover.done, err);
 
-    if (r == 0 && execution_state_alive(execution.state) && service->results)
-        r = complete(service, execution_id, &execution, ret_answer, err);
-    if (r != 0)
-        return r < 0 ? r : 0;
-    r = batch_recover(service->store, execution_id,
-                      service->config->worker.dead_after_us, caller->name, &lost,
-                      &holder, err);
+    if (r == BATCH_NOT_OURS)
+        r = ask_worker(&recover, err);
     if (r < 0)
         return r;
     if (r == BATCH_OVER)
-        return is_over(execution_id, execution_state_name(execution.state), ERR_INVALID,
-                       err);
+        return is_over(execution_id, execution_state_name(recover.done.state),
+                       ERR_INVALID, err);
     if (r == BATCH_STILL_CARRIED)
         return err_set(err, ERR_JOB_ALREADY_RUNNING,
                        "execution %" PRId64 " is alive: its worker %.100s was heard "
                        "from %" PRId64 " s ago; stop or cancel it instead",
-                       execution_id, holder.worker, holder.silence_us / US_PER_S);
-    if (service->results) /* it may have published and died before it could say so */
-        run_discard_files(
-            &(struct run_env){.store = service->store, .results = service->results},
-            lost.request_id);
-    put_act(ret_answer, 200, execution_id, lost.request_id, "FAILED", "recovered");
+                       execution_id, recover.done.holder.worker,
+                       recover.done.holder.silence_us / US_PER_S);
+    put_act(ret_answer, 200, execution_id, recover.done.request_id,
+            execution_state_name(recover.done.state), "recovered");
     return 0;
 }

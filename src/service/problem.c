@@ -65,6 +65,8 @@ detail_of(const struct err *err)
                "the list first.";
     case ERR_DISK_FULL:
         return "The disk of the store is full; free some space and try again.";
+    case ERR_NO_WORKER:
+        return err->text;
     default:
         break;
     }

@@ -14,6 +14,7 @@
 #include "queue/later.h"
 #include "queue/list.h"
 #include "queue/tries.h"
+#include "service/bury.h"
 #include "service/catalog.h"
 #include "service/enter.h"
 #include "service/intake.h"
@@ -194,6 +195,9 @@ service_restart(const struct service *service, const struct caller *caller,
     struct work work = {0};
     int r = live_try(service, request_id, &arena, &request, err);
 
+    if (r == 0 && request.status == REQUEST_RUNNING &&
+        service_bury(service, request.id) == 1)
+        r = live_try(service, request_id, &arena, &request, err);
     if (r < 0)
         return r;
     if (request.status == REQUEST_QUEUED && request.retry_of) {

@@ -35,6 +35,9 @@ struct service {
     struct estimates *estimates;
     const struct result_store *results; /* NULL: results are not served here */
     const struct clock *clock;
+    /* The store is an SQLite file that this process owns, and it is no server: no
+     * worker that stands in it can be alive. */
+    bool sole_owner;
 };
 
 /* Who asks. */

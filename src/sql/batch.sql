@@ -226,3 +226,17 @@ WHERE request_id = $1 ORDER BY noted_at, step, item LIMIT $2;
 SELECT i.identity FROM pawl.instance i
 WHERE i.job = $1 AND EXISTS (SELECT 1 FROM pawl.execution e
     WHERE e.instance_id = i.id AND e.state = 'COMPLETED');
+
+-- name: batch_recovery_ask (execution_id bigint, actor text)
+INSERT INTO pawl.recovery (execution_id, actor, asked_at) VALUES ($1, $2, pawl_now())
+ON CONFLICT (execution_id) DO UPDATE SET actor = excluded.actor,
+    asked_at = excluded.asked_at;
+
+-- name: batch_recovery_drop (execution_id bigint)
+DELETE FROM pawl.recovery WHERE execution_id = $1;
+
+-- name: batch_recoveries (n bigint) -> (execution_id bigint, actor text)
+SELECT execution_id, actor FROM pawl.recovery ORDER BY asked_at, execution_id LIMIT $1;
+
+-- name: batch_recovery_waits (execution_id bigint) -> (waits bigint)
+SELECT count(*) AS waits FROM pawl.recovery WHERE execution_id = $1;

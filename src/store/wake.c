@@ -29,7 +29,8 @@
 #define POOL_WAIT_MS  1000
 
 static const char *const channels[] = {"pawl_ready", "pawl_done", "pawl_flag",
-                                       "pawl_defs"}; /* by bit of enum store_topic */
+                                       "pawl_defs",
+                                       "pawl_lost"}; /* by bit of enum store_topic */
 _Static_assert((1u << array_len(channels)) - 1 == WAKE_ALL, "a channel for each topic");
 
 struct subscriber {

@@ -21,8 +21,9 @@ enum store_topic {
     WAKE_DONE = 2,  /* a request became final, or its progress moved */
     WAKE_FLAG = 4,  /* stop or cancel was asked */
     WAKE_DEFS = 8,  /* definitions were published or withdrawn */
+    WAKE_LOST = 16, /* somebody is in the way who is dead, or is asked to be ended */
 };
-#define WAKE_ALL 15u
+#define WAKE_ALL 31u
 
 /*
  * Tell everybody who subscribed to a topic of mask, here at once and in other

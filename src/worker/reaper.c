@@ -2,8 +2,9 @@
  * Repairs, each `worker.reap`: what the store or a process left behind by going away.
  * Read worker_reap first. In order: outcomes that wait in the spool are recorded; what
  * we claimed but do not carry is closed (claiming and carrying are both the loop's, so
- * nothing is in between); what dead workers held is closed; what waits in a lane that
- * nobody serves is taken over; each hour the house is kept (leavings.c).
+ * nothing is in between); what is asked to be ended by hand is ended; what dead workers
+ * held is closed; what waits in a lane that nobody serves is taken over; each hour the
+ * house is kept (leavings.c).
  *
  * Who is dead is said by the store's clock, and only by somebody whose own beats have
  * arrived without a gap for one whole dead_after: after an outage, or after a jump of
@@ -18,11 +19,12 @@
 #include "base/strs.h"
 #include "batch/execution.h"
 #include "batch/lost.h"
+#include "batch/recovery.h"
 #include "config/config.h"
 #include "liveness/worker_row.h"
 #include "queue/takeover.h"
-#include "run/parts.h"
 #include "run/result_store.h"
+#include "run/run_lost.h"
 #include "store/store.h"
 #include "store/wake.h"
 #include "worker/spool.h"
@@ -30,7 +32,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_US       US_PER_S /* after a failure */
+#define RETRY_US       US_PER_S          /* after a failure */
+#define SOON_US        (200 * US_PER_MS) /* between two that somebody asked for */
 #define HOUSE_EVERY_US US_PER_HOUR
 #define DEAD_JITTER_US (500 * US_PER_MS) /* not all of us in the same moment */
 
@@ -72,23 +75,20 @@ log_closed(struct worker *worker, const struct lost_request *lost, const char *h
              log_str("worker", holder));
 }
 
+static void
+log_whole(struct worker *worker, const struct lost_request *held)
+{
+    log_line(worker->options.log, LOG_INFO,
+             "recorded as COMPLETED what had done all its work",
+             log_i64("request", held->request_id), log_str("job", held->job));
+}
+
 /* What stays when the store does not answer is found by worker_drop_leavings. */
 static void
 drop_parts(struct worker *worker, const struct lost_request *lost)
 {
-    struct err ignored = {0};
-    int64_t dropped = 0;
-
-    if (parts_drop_uncovered(worker->options.store, worker->options.results, 0,
-                             lost->token.number, &dropped, &ignored) < 0)
+    if (!run_drop_parts(&worker->env, lost->token))
         worker->house_at_us = 0;
-}
-
-static void
-drop_leavings(struct worker *worker, const struct lost_request *lost)
-{
-    drop_parts(worker, lost);
-    result_store_drop_files(worker->options.results, lost->request_id);
 }
 
 /* All the work was done, only nobody said so: 1, and the request is COMPLETED. */
@@ -100,9 +100,7 @@ complete(struct worker *worker, const struct lost_request *held, struct err *err
     if (r != RUN_WHOLE)
         return r;
     drop_parts(worker, held);
-    log_line(worker->options.log, LOG_INFO,
-             "recorded as COMPLETED what had done all its work",
-             log_i64("request", held->request_id), log_str("job", held->job));
+    log_whole(worker, held);
     store_wake(worker->options.store, WAKE_DONE | WAKE_READY);
     return 1;
 }
@@ -112,23 +110,17 @@ worker_close_held_by(struct worker *worker, const char *id, struct queue_gate ga
                      const char *reason, struct err *err)
 {
     scoped(arena_release) struct arena arena = {0};
-    struct lost_request *list = NULL;
-    size_t count = 0;
-    int r = queue_held_by(worker->options.store, id, &arena, &list, &count, err);
+    struct run_rescued rescued;
+    int r = run_rescue(&worker->env, id, gate, reason, &arena, &rescued, err);
 
-    for (size_t i = 0; r >= 0 && i < count; i++)
-        r = complete(worker, &list[i], err);
-    if (r >= 0)
-        r = batch_close_lost_if(worker->options.store, id, gate, reason, &arena, &list,
-                                &count, err);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < count; i++) {
-        drop_leavings(worker, &list[i]);
-        log_closed(worker, &list[i], id);
-    }
-    if (count > 0)
-        store_wake(worker->options.store, WAKE_DONE | WAKE_READY);
+    for (size_t i = 0; i < rescued.n_whole; i++)
+        log_whole(worker, &rescued.whole[i]);
+    for (size_t i = 0; i < rescued.n_lost; i++)
+        log_closed(worker, &rescued.lost[i], id);
+    if (rescued.parts_left)
+        worker->house_at_us = 0;
     return 0;
 }
 
@@ -168,7 +160,8 @@ sweep_one(struct worker *worker, struct lost_request *stray, struct err *err)
                         err);
     if (r != BATCH_OK)
         return r < 0 ? r : 0;
-    drop_leavings(worker, stray);
+    drop_parts(worker, stray);
+    result_store_drop_files(worker->options.results, stray->request_id);
     log_closed(worker, stray, worker->id);
     return 0;
 }
@@ -450,6 +443,45 @@ note_repairs(struct worker *worker, int r, const struct err *err)
 }
 
 void
+worker_reap_soon(struct worker *worker)
+{
+    int64_t soon_us = worker->reaped_at_us + SOON_US;
+
+    if (!worker->reap_at_us || soon_us < worker->reap_at_us)
+        worker->reap_at_us = soon_us;
+}
+
+/* What administrators ask of us over an api, which may not end executions itself. */
+static int
+recover_asked(struct worker *worker, struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct recovery *list = NULL;
+    size_t count = 0;
+    int r = batch_recoveries(worker->options.store, &arena, &list, &count, err);
+
+    for (size_t i = 0; i < count && r == 0; i++) {
+        struct run_recovered done = {0};
+        struct err note = {0};
+        int got = run_recover(&worker->env, list[i].execution_id, list[i].actor, &done,
+                              &note);
+
+        if (got < 0 && run_record_later(got))
+            return got;
+        if (got != BATCH_STILL_CARRIED && got != BATCH_OVER)
+            log_line(worker->options.log, got < 0 ? LOG_ERROR : LOG_WARN,
+                     got < 0 ? "an execution could not be ended by hand"
+                             : "ended an execution by hand",
+                     log_i64("execution", list[i].execution_id),
+                     log_i64("request", done.request_id), log_str("by", list[i].actor),
+                     log_str("reason", note.text));
+        r = batch_recovery_drop(worker->options.store, list[i].execution_id, err);
+        store_wake(worker->options.store, WAKE_DONE);
+    }
+    return r;
+}
+
+void
 worker_reap(struct worker *worker)
 {
     int64_t next_us = worker->options.config->worker.reap_us;
@@ -461,10 +493,13 @@ worker_reap(struct worker *worker)
     if (r == 0)
         r = sweep(worker, &err);
     if (r == 0)
+        r = recover_asked(worker, &err);
+    if (r == 0)
         r = look_at_others(worker, &next_us, &err);
     if (r == 0)
         r = keep_house(worker, &err);
     log_line(worker->options.log, LOG_DEBUG, "repaired");
     note_repairs(worker, r, &err);
-    worker->reap_at_us = worker_now_us(worker) + (r < 0 ? RETRY_US : next_us);
+    worker->reaped_at_us = worker_now_us(worker);
+    worker->reap_at_us = worker->reaped_at_us + (r < 0 ? RETRY_US : next_us);
 }

@@ -170,7 +170,8 @@ close_boot(struct worker *worker, const char *id, struct err *err)
 {
     int r = 0;
 
-    if (!is_of_this_folder(worker, id))
+    if (store_kind(worker->options.store) != DB_SQLITE &&
+        !is_of_this_folder(worker, id))
         r = await_silence(worker, id, err);
     if (r == 0)
         r = worker_close_held_by(worker, id, (struct queue_gate){0},
@@ -178,6 +179,21 @@ close_boot(struct worker *worker, const char *id, struct err *err)
                                  "machine went down). Ask for it again.",
                                  err);
     return r < 0 ? r : worker_remove(worker->options.store, id, err);
+}
+
+/* Those that are dead for certain: the earlier boots of our seat. An SQLite store has
+ * one owner, which is us now, so there it is everybody (a `pawl run` that was killed).
+ */
+static int
+find_dead(struct worker *worker, struct arena *arena, const char ***ret_ids,
+          size_t *ret_count, struct err *err)
+{
+    struct store *store = worker->options.store;
+
+    if (store_kind(store) == DB_SQLITE)
+        return worker_dead(store, -US_PER_DAY, arena, ret_ids, ret_count, err);
+    return worker_earlier_boots(store, worker->seat.id, worker->id, arena, ret_ids,
+                                ret_count, err);
 }
 
 static int
@@ -192,8 +208,7 @@ clean_seat(struct worker *worker, struct err *err)
     fs_remove_tree_quietly(worker->env.temp_folder);
     r = worker_replay(worker, err); /* what the earlier boots could not record */
     if (r == 0)
-        r = worker_earlier_boots(worker->options.store, worker->seat.id, worker->id,
-                                 &arena, &ids, &count, err);
+        r = find_dead(worker, &arena, &ids, &count, err);
     for (size_t i = 0; r == 0 && i < count; i++)
         r = close_boot(worker, ids[i], err);
     if (r == 0)

@@ -282,6 +282,9 @@ look_for_work(struct worker *worker, unsigned woken, struct err *err)
     bool move = scan || is_due(worker->due_at_us, now_us);
     int r = 0;
 
+    /* Who asks for a repair cannot wake us where nothing is pushed. */
+    if (scan && !store_has_listen(worker->options.store))
+        worker_reap_soon(worker);
     if (is_due(worker->reap_at_us, now_us))
         worker_reap(worker);
     if (scan || woken & WAKE_READY)
@@ -399,6 +402,8 @@ worker_loop(void *arg)
             come_back(worker);
         if (news.woken & WAKE_FLAG)
             obey_flags(worker);
+        if (news.woken & WAKE_LOST)
+            worker_reap_soon(worker);
         until_us = end_overdue(worker);
         if (news.stopping)
             drain(worker, news.hurry);
@@ -493,8 +498,9 @@ worker_start(struct worker *worker, struct err *err)
 
     worker->scan_at_us = worker->reap_at_us = worker_now_us(worker);
     worker->link_since_us = worker_now_us(worker); /* we have just written our row */
-    worker->subscription = store_subscribe(
-        worker->options.store, WAKE_READY | WAKE_FLAG, on_store_wake, worker);
+    worker->subscription =
+        store_subscribe(worker->options.store, WAKE_READY | WAKE_FLAG | WAKE_LOST,
+                        on_store_wake, worker);
     r = pthread_create(&worker->heart, NULL, worker_heart, worker);
     if (r == 0) {
         r = pthread_create(&worker->thread, NULL, worker_loop, worker);

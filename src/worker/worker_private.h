@@ -50,13 +50,14 @@ struct worker {
     struct list held; /* struct slot.held */
     size_t n_held;
     struct spool *spool;
-    int64_t due_at_us;   /* monotonic: next promotion or expiry; 0 = none waits */
-    int64_t scan_at_us;  /* monotonic: next safety scan */
-    int64_t reap_at_us;  /* monotonic: next repairs */
-    int64_t house_at_us; /* monotonic: next ranges of ids, old parts */
-    bool repairs_failed; /* said in the log already */
-    bool store_away;     /* said in the log already */
-    int64_t pause_ms;    /* the store is away: wait so long before the next try */
+    int64_t due_at_us;    /* monotonic: next promotion or expiry; 0 = none waits */
+    int64_t scan_at_us;   /* monotonic: next safety scan */
+    int64_t reap_at_us;   /* monotonic: next repairs */
+    int64_t reaped_at_us; /* monotonic: the last ones */
+    int64_t house_at_us;  /* monotonic: next ranges of ids, old parts */
+    bool repairs_failed;  /* said in the log already */
+    bool store_away;      /* said in the log already */
+    int64_t pause_ms;     /* the store is away: wait so long before the next try */
     int64_t drain_until_us;
     bool cut;
 
@@ -92,6 +93,9 @@ int worker_close_held_by(struct worker *worker, const char *id, struct queue_gat
 
 /* All repairs; sets reap_at_us. What fails is tried again. */
 void worker_reap(struct worker *worker);
+
+/* Somebody waits for them: as soon as may be, though not again and again. */
+void worker_reap_soon(struct worker *worker);
 
 /* Claim for every lane that has free slots and may have work. */
 int worker_claim(struct worker *worker, struct err *err) must_check;

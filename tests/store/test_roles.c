@@ -74,7 +74,7 @@ explain(struct db *db, const struct db_sql *sql)
 
 /* Beyond reading: what only one of the two may run, and what neither may. */
 static const enum stmt of_the_api[] = {STMT_PAUSE_PUT, STMT_PAUSE_DROP,
-                                       STMT_PAUSE_SETTLE};
+                                       STMT_BATCH_RECOVERY_ASK, STMT_PAUSE_SETTLE};
 static const enum stmt of_the_worker[] = {
     STMT_QUEUE_CLAIM,
     STMT_QUEUE_CLAIM_PUT,

@@ -75,6 +75,8 @@ BEGIN
             'skip_count, commits, rollbacks, chunk, position, writer_state, message)',
             'select'),
         ('hand', 'select', 'select, insert', 'select'),
+        ('recovery', 'select, insert, delete, update (actor, asked_at)', 'select, delete',
+            'select'),
         ('request_view', 'select', 'select', 'select'),
         -- sequences
         ('request_id', 'usage, select', 'usage, select', 'select'),

@@ -2,6 +2,7 @@
 #include "tests/store/worker/desk.h"
 
 #include "batch/lost.h"
+#include "batch/recovery.h"
 #include "liveness/worker_row.h"
 
 #define DEAD_AFTER (60 * US_PER_S)
@@ -253,6 +254,46 @@ test_A14_a_cancel_asked_of_a_dead_worker_is_kept(struct harness *h)
     assert_int_equal(outcome_of(h, id), OUTCOME_CANCELLED);
 }
 
+/* Asked over an api, whose role may not. The judge needs no trust: a person decided. */
+static void
+test_A39_what_is_asked_for_by_hand_is_ended_by_a_worker(struct harness *h)
+{
+    scoped(arena_release) struct arena arena = {0};
+    scoped(desk_close) struct desk desk;
+    struct request request;
+    struct err err = {0};
+    struct claim claim;
+    int64_t execution;
+    int64_t id;
+
+    desk_open(&desk, h);
+    desk_neighbour(&desk, "w2", "{}");
+    id = submit_one(h, "task");
+    claim = claim_one(h, "w2");
+    execution = desk_begin(&desk, id, &claim, 1, "file");
+    desk.worker.link_since_us = 0;
+
+    assert_ok(batch_recovery_ask(h->store, execution, "anna", &err), &err);
+    assert_int_equal(batch_recovery_waits(h->store, execution, &err), 1);
+    worker_reap(&desk.worker);
+    assert_int_equal(status_of(h, id), REQUEST_RUNNING); /* it lives */
+    assert_int_equal(batch_recovery_waits(h->store, execution, &err), 0);
+
+    desk_pass(&desk, DEAD_AFTER);
+    desk_beat(&desk, "w1");
+    worker_reap(&desk.worker);
+    assert_int_equal(status_of(h, id), REQUEST_RUNNING); /* nobody asks any more */
+    assert_ok(batch_recovery_ask(h->store, execution, "kim", &err), &err);
+    assert_ok(batch_recovery_ask(h->store, execution, "anna", &err), &err);
+    assert_ok(batch_recovery_ask(h->store, 4711, "anna", &err), &err);
+    worker_reap(&desk.worker);
+    request = get(h, &arena, id);
+    assert_int_equal(request.outcome, OUTCOME_WORKER_LOST);
+    assert_non_null(strstr(request.detail, "administrator anna"));
+    assert_int_equal(rows_in(h, "recovery"), 0);
+    assert_consistent(h);
+}
+
 /* --- takeover --- */
 
 static int64_t
@@ -349,6 +390,7 @@ main(void)
         store_test(test_A14_a_store_clock_set_forward_kills_nobody),
         store_test(test_a_beat_tells_how_long_ago_the_last_one_was),
         store_test(test_A14_a_cancel_asked_of_a_dead_worker_is_kept),
+        store_test(test_A39_what_is_asked_for_by_hand_is_ended_by_a_worker),
         store_test(test_B24_after_two_hours_an_unserved_lane_is_taken_over),
         store_test(test_B24_a_lane_that_a_live_worker_serves_is_left_to_it),
         store_test(test_B24_nothing_is_taken_over_that_cannot_run_here),
