@@ -1,5 +1,6 @@
 /* Writes docs/steps.md to standard output: `tools/docs-check --write`. */
 #include "io/formats.h"
+#include "io/item_retry.h"
 #include "io/option.h"
 #include "steps/step.h"
 
@@ -259,6 +260,15 @@ main(void)
         printf("| `%s` | %s |\n", processors[i].name, processors[i].help);
     puts("\nTheir keys, `skip`, `concurrency` and budgets stand in "
          "[collect.md](collect.md).");
+    puts("\n## retry\n\nwhat of a step is tried again before its `skip`, or the end "
+         "of the step, decides");
+    print_options(item_retry_options(&count), count);
+    puts("\nAn item whose processing fails is processed again, from the item as it was "
+         "read; a chunk\nthat its target refuses is rolled back and written again as a "
+         "whole (then, where `skip`\nnames the class, once more item by item). Records "
+         "that cannot be read are not read\nagain. A stop, drain or cancel ends the "
+         "wait "
+         "at once.");
     writers = format_writers(&count);
     for (size_t i = 0; i < count; i++) {
         printf(

@@ -7,8 +7,10 @@
 #include "io/process.h"
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/strs.h"
 #include "io/formats.h"
+#include "io/item_retry.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -29,6 +31,7 @@ struct process {
     size_t n_stages;
     size_t concurrency;
     unsigned skippable;
+    const struct item_retry *retry;
     struct lane lanes[PROCESS_LANES_MAX];
     const struct column *columns;
     size_t width;
@@ -76,6 +79,38 @@ item_class_parse(const char *word)
         if (str_eq(classes[i].name, word))
             return classes[i].class;
     return (enum item_class)0;
+}
+
+static int
+no_classes(const char *where, unsigned allowed, struct err *err)
+{
+    scoped(buf_release) struct buf words = {0};
+
+    buf_init(&words, 200);
+    for (size_t i = 0; i < array_len(classes); i++)
+        if (allowed & (unsigned)classes[i].class)
+            buf_addf(&words, "%s%s", words.len ? ", " : "", classes[i].name);
+    return err_set(err, ERR_CONFIG, "%s: must be a list of %s", where, buf_str(&words));
+}
+
+int
+item_classes_read(const json_t *list, const char *where, unsigned allowed,
+                  unsigned *ret_mask, struct err *err)
+{
+    unsigned mask = 0;
+
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        unsigned class =
+            (unsigned)item_class_parse(json_string_value(json_array_get(list, i)));
+
+        if (!(class & allowed))
+            return no_classes(where, allowed, err);
+        mask |= class;
+    }
+    if (mask == 0)
+        return no_classes(where, allowed, err);
+    *ret_mask = mask;
+    return 0;
 }
 
 long
@@ -150,13 +185,15 @@ process_freep(struct process **process)
 
 int
 process_new(struct io_ctx *io, const json_t *def, size_t concurrency,
-            unsigned skippable, struct process **ret_process, struct err *err)
+            unsigned skippable, const struct item_retry *retry,
+            struct process **ret_process, struct err *err)
 {
     scoped(process_freep) struct process *process = xcalloc(1, sizeof(*process));
 
     process->io = io;
     process->concurrency = concurrency;
     process->skippable = skippable;
+    process->retry = retry;
     for (size_t i = 0; i < stage_count(def); i++) {
         const struct processor_kind *kind = NULL;
         const json_t *inner = NULL;
@@ -277,15 +314,45 @@ close_shift(struct shift *shift, int outcome, size_t index, const char *why,
     pthread_mutex_unlock(&shift->lock);
 }
 
+/* Once, and again as `retry` says: all processors, from the item as it was read. */
+static int
+try_item(const struct shift *shift, size_t lane, size_t index, char *why,
+         struct err *err)
+{
+    struct process *process = shift->process;
+    struct item *item = &shift->ret->items[index];
+    struct item_rows read = {shift->in, index, 1};
+
+    for (int tried = 1;; tried++) {
+        int r = run_stages(process, lane, item, &read, why, err);
+
+        if (r != PROCESS_FAILED || !(process->retry->on & (unsigned)item->class))
+            return r;
+        if (tried >= process->retry->attempts) {
+            (void)err_prefix(err, "tried %d times", tried);
+            return r;
+        }
+        switch (item_retry_wait(process->retry, process->io, tried)) {
+        case ITEM_RETRY_AGAIN:
+            break;
+        case ITEM_RETRY_STOP:
+            return PROCESS_STOP;
+        case ITEM_RETRY_CUT:
+            return PROCESS_CUT;
+        }
+        err_clear(err);
+        *item = (struct item){0};
+    }
+}
+
 static void
 work_on(struct shift *shift, size_t lane, size_t index)
 {
     struct process *process = shift->process;
     struct item *item = &shift->ret->items[index];
-    struct item_rows read = {shift->in, index, 1};
     char why[IO_WHY_MAX] = "";
     struct err err = {0};
-    int r = run_stages(process, lane, item, &read, why, &err);
+    int r = try_item(shift, lane, index, why, &err);
 
     if (r == PROCESS_DONE) {
         item->state = ITEM_DONE;

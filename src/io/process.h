@@ -8,15 +8,17 @@
 
 #include "io/processor.h"
 
+struct item_retry;
 struct process;
 
 /* A `process` object or list, checked: -ERR_CONFIG. */
 int process_check(const json_t *def, struct err *err) must_check;
 
-/* skippable: classes of errors (enum item_class) that do not end the work. */
+/* skippable: classes of errors (enum item_class) that do not end the work. retry: what
+ * is tried again before; it must outlive the process. */
 int process_new(struct io_ctx *io, const json_t *def, size_t concurrency,
-                unsigned skippable, struct process **ret_process,
-                struct err *err) must_check;
+                unsigned skippable, const struct item_retry *retry,
+                struct process **ret_process, struct err *err) must_check;
 void process_free(struct process *process); /* accepts NULL */
 
 int process_open(struct process *process, const struct column *columns, size_t width,

@@ -42,6 +42,9 @@ enum item_class {
 const char *item_class_name(enum item_class class);
 /* 0: no such class. */
 enum item_class item_class_parse(const char *word);
+/* A list of words, each one of the classes `allowed`. -ERR_CONFIG naming `where`. */
+int item_classes_read(const json_t *list, const char *where, unsigned allowed,
+                      unsigned *ret_mask, struct err *err) must_check;
 
 struct item {
     enum item_state state;

@@ -48,9 +48,9 @@ struct chunk_run {
 static int
 check_keys(const json_t *def, struct err *err)
 {
-    static const char *const keys[] = {"name",        "chunk",      "read",
-                                       "write",       "process",    "skip",
-                                       "concurrency", "partitions", "partition"};
+    static const char *const keys[] = {
+        "name", "chunk",       "read",       "write",     "process",
+        "skip", "concurrency", "partitions", "partition", "retry"};
     const char *key;
     json_t *value;
 
@@ -67,7 +67,7 @@ check_keys(const json_t *def, struct err *err)
         return err_set(err, ERR_CONFIG, "unknown key \"%s\"%s%s%s", key,
                        near ? "; did you mean \""
                             : "; there are: name, chunk, concurrency, partition, "
-                              "partitions, read, process, skip, write",
+                              "partitions, read, process, retry, skip, write",
                        near ? near : "", near ? "\"?" : "");
     }
     return 0;
@@ -312,47 +312,94 @@ refusal(const struct chunk_run *run, int failure)
     return failure < 0 ? run->writer->refused : 0;
 }
 
+/* An item of a chunk that was rolled back, alone. One that is too many to be left out
+ * stays pending, and what stands behind it is committed nonetheless. */
+static int
+write_alone(struct chunk_run *run, size_t i, bool last, struct err *err)
+{
+    struct step_counters before = run->counters;
+    size_t count = run->items.read->count;
+    bool at_end = i + 1 == count;
+    int r;
+
+    chunk_items_tally(&run->items, i, i + 1, &run->counters);
+    if (at_end && run->items.left_out && !chunk_items_failed(&run->items)) {
+        run->counters.read++;
+        run->counters.skipped++;
+    }
+    if (!chunk_items_writes(&run->items, i) && !at_end)
+        return 0;
+    last = last && at_end && !chunk_items_failed(&run->items);
+    r = write_and_commit(run, chunk_items_only(&run->items, i), i + 1, last, err);
+    if (r >= 0)
+        return r;
+    r = chunk_items_refused(&run->items, i, refusal(run, r), r, &run->counters, err);
+    if (r < 0)
+        return r;
+    if (r == CHUNK_ITEMS_OVER_LIMIT) {
+        run->counters = before;
+        run->counters.rollbacks++;
+        last = false;
+    }
+    /* Even if it was the last: what is settled stays so, and the step's end is a commit
+     * of its own. */
+    if (!at_end)
+        return 0;
+    return write_and_commit(run, chunk_items_none(&run->items), count, last, err);
+}
+
 /* The chunk was rolled back for a row in it: each item alone, so that only the bad one
  * is left out. A checkpoint between two of them counts those before it only. */
 static int
 search_bad_item(struct chunk_run *run, bool last, struct err *err)
 {
-    size_t count = run->items.read->count;
+    int64_t rollbacks = run->counters.rollbacks;
+    int r = 0;
 
     run->counters = run->items.start;
-    run->counters.rollbacks++;
-    for (size_t i = 0; i < count; i++) {
-        bool end = last && i + 1 == count;
-        int r;
+    run->counters.rollbacks = rollbacks;
+    for (size_t i = 0; i < run->items.read->count && r == 0; i++)
+        r = write_alone(run, i, last, err);
+    return r;
+}
 
-        chunk_items_tally(&run->items, i, i + 1, &run->counters);
-        if (i + 1 == count && run->items.left_out) {
-            run->counters.read++;
-            run->counters.skipped++;
-        }
-        if (!chunk_items_writes(&run->items, i) && i + 1 < count)
-            continue;
-        r = write_and_commit(run, chunk_items_only(&run->items, i), i + 1, end, err);
-        if (r < 0) {
-            r = chunk_items_refused(&run->items, i, refusal(run, r), r, &run->counters,
-                                    err);
-            /* Even if it was the last: it stays settled, and the step's end is a commit
-             * of its own. */
-            if (r == 0 && i + 1 == count)
-                r = write_and_commit(run, chunk_items_none(&run->items), count, end,
-                                     err);
-        }
-        if (r != 0)
+/* The chunk as a whole, again as the step's `retry` says; what is rolled back counts.
+ * As write_and_commit. */
+static int
+commit_whole(struct chunk_run *run, const struct row_set *rows, bool last,
+             struct err *err)
+{
+    const struct item_retry *retry = &run->items.retry;
+
+    for (int tried = 1;; tried++) {
+        int r = write_and_commit(run, rows, run->items.read->count, last, err);
+
+        if (!refusal(run, r))
             return r;
+        run->counters.rollbacks++;
+        if (!(retry->on & refusal(run, r)))
+            return r;
+        if (tried >= retry->attempts)
+            return err_prefix(err, "tried %d times", tried);
+        switch (item_retry_wait(retry, run->ctx->io, tried)) {
+        case ITEM_RETRY_AGAIN:
+            break;
+        case ITEM_RETRY_STOP:
+            err_clear(err);
+            return STEP_STOPPED;
+        case ITEM_RETRY_CUT:
+            err_clear(err);
+            return err_set(err, ERR_TIMEOUT, "the wait for another try was cut off");
+        }
+        err_clear(err);
     }
-    return 0;
 }
 
 static int
 commit_chunk(struct chunk_run *run, const struct row_set *rows, bool last,
              struct err *err)
 {
-    int r = write_and_commit(run, rows, run->items.read->count, last, err);
+    int r = commit_whole(run, rows, last, err);
 
     if (!(run->items.skip_on & refusal(run, r)))
         return r;

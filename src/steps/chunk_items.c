@@ -16,10 +16,13 @@ chunk_items_check(const json_t *def, struct err *err)
 {
     const json_t *process = json_object_get(def, "process");
     const json_t *concurrency = json_object_get(def, "concurrency");
+    struct item_retry retry;
     unsigned mask;
     int64_t limit;
     int r = chunk_items_read_skip(def, &mask, &limit, err);
 
+    if (r == 0)
+        r = item_retry_read(def, &retry, err);
     if (r == 0 && concurrency &&
         (!json_is_integer(concurrency) || json_integer_value(concurrency) < 1 ||
          json_integer_value(concurrency) > PROCESS_LANES_MAX))
@@ -55,6 +58,8 @@ chunk_items_open(struct chunk_items *items, struct step_ctx *ctx, struct reader 
     const json_t *concurrency = json_object_get(ctx->def, "concurrency");
     int r = chunk_items_read_skip(ctx->def, &items->skip_on, &items->skip_limit, err);
 
+    if (r == 0)
+        r = item_retry_read(ctx->def, &items->retry, err);
     items->ctx = ctx;
     items->reader = reader;
     items->in_order = reader->restart != READER_RESTART_REQUERY &&
@@ -69,7 +74,7 @@ chunk_items_open(struct chunk_items *items, struct step_ctx *ctx, struct reader 
     if (r == 0 && process)
         r = process_new(ctx->io, process,
                         concurrency ? (size_t)json_integer_value(concurrency) : 1,
-                        items->skip_on, &items->process, err);
+                        items->skip_on, &items->retry, &items->process, err);
     if (r == 0 && process)
         r = process_open(items->process, items->read_columns, items->read_width, err);
     return r;
@@ -248,6 +253,12 @@ bool
 chunk_items_writes(const struct chunk_items *items, size_t index)
 {
     return !items->process || items->done.items[index].state == ITEM_DONE;
+}
+
+bool
+chunk_items_failed(const struct chunk_items *items)
+{
+    return items->done.failure < 0;
 }
 
 int

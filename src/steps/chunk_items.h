@@ -8,6 +8,7 @@
 #define STEPS_CHUNK_ITEMS_H
 
 #include "base/buf.h"
+#include "io/item_retry.h"
 #include "io/process.h"
 #include "io/row.h"
 #include "steps/step.h"
@@ -26,6 +27,7 @@ struct chunk_items {
     struct process *process; /* NULL: rows go through as they are */
     unsigned skip_on;        /* enum item_class */
     int64_t skip_limit;
+    struct item_retry retry;
     const struct column *read_columns;
     size_t read_width;
     int64_t skipped_before; /* by earlier runs: no part of the limit */
@@ -89,8 +91,12 @@ bool chunk_items_writes(const struct chunk_items *items, size_t index);
 void chunk_items_tally(const struct chunk_items *items, size_t from, size_t to,
                        struct step_counters *counters);
 
-/* Is an item that the writer's target refused to be left out? Notes it and counts: 0.
- * Else the error, as it is. class: of the failure, 0 = it lies not in the item. */
+/* Is an item that the writer's target refused to be left out? Notes it and counts:
+ * LEFT_OUT. OVER_LIMIT: it was one too many and stays pending; chunk_items_end has the
+ * error. Else the error, as it is. class: of the failure, 0 = it lies not in the item.
+ */
+enum { CHUNK_ITEMS_LEFT_OUT = 0, CHUNK_ITEMS_OVER_LIMIT = 1 };
+
 int chunk_items_refused(struct chunk_items *items, size_t index, unsigned class,
                         int failure, struct step_counters *counters,
                         struct err *err) must_check;
@@ -110,6 +116,9 @@ int chunk_items_position(const struct chunk_items *items, size_t count,
 
 /* After the commit, when the next chunk is to be read. */
 void chunk_items_next(struct chunk_items *items);
+
+/* Is one of them too many, so that the step is to fail when the rest is committed? */
+bool chunk_items_failed(const struct chunk_items *items);
 
 /* After the commit: STEP_COMPLETED, go on; STEP_STOPPED; or why the step fails. */
 int chunk_items_end(const struct chunk_items *items, struct err *err) must_check;

@@ -11,29 +11,6 @@
 
 #define VALUES_MAX_BYTES 2000
 
-static int
-check_classes(const json_t *on, unsigned *ret_mask, struct err *err)
-{
-    unsigned mask = 0;
-
-    for (size_t i = 0; i < json_array_size(on); i++) {
-        enum item_class class =
-            item_class_parse(json_string_value(json_array_get(on, i)));
-
-        if (!class || class == ITEM_QUOTA)
-            return err_set(err, ERR_CONFIG,
-                           "skip.on: must be a list of parse, format, upstream, "
-                           "rejected, constraint");
-        mask |= (unsigned)class;
-    }
-    if (mask == 0)
-        return err_set(err, ERR_CONFIG,
-                       "skip.on: must be a list of parse, format, upstream, "
-                       "rejected, constraint");
-    *ret_mask = mask;
-    return 0;
-}
-
 int
 chunk_items_read_skip(const json_t *def, unsigned *ret_mask, int64_t *ret_limit,
                       struct err *err)
@@ -58,7 +35,10 @@ chunk_items_read_skip(const json_t *def, unsigned *ret_mask, int64_t *ret_limit,
     if (!json_is_integer(limit) || json_integer_value(limit) < 1)
         return err_set(err, ERR_CONFIG, "skip.limit: must be a number from 1");
     *ret_limit = json_integer_value(limit);
-    return check_classes(json_object_get(skip, "on"), ret_mask, err);
+    return item_classes_read(json_object_get(skip, "on"), "skip.on",
+                             ITEM_PARSE | ITEM_FORMAT | ITEM_UPSTREAM | ITEM_REJECTED |
+                                 ITEM_CONSTRAINT,
+                             ret_mask, err);
 }
 
 static void
@@ -188,20 +168,44 @@ chunk_items_note_stop(struct chunk_items *items, struct err *err)
     return note(items, ITEM_QUOTA, i, number_of(items, i), done->why, err);
 }
 
+/* With processors it stays pending, like the first one too many of them. */
+static int
+refused_too_many(struct chunk_items *items, size_t index, const struct err *why,
+                 struct err *err)
+{
+    if (!items->process) {
+        *err = *why;
+        return -(int)why->code;
+    }
+    items->done.items[index].state = ITEM_PENDING;
+    if (items->done.failure == 0) {
+        items->done.failure = -(int)why->code;
+        items->done.err = *why;
+    }
+    return CHUNK_ITEMS_OVER_LIMIT;
+}
+
 int
 chunk_items_refused(struct chunk_items *items, size_t index, unsigned class,
                     int failure, struct step_counters *counters, struct err *err)
 {
+    struct step_counters after = *counters;
     struct err why = *err;
+    struct err over = {0};
     int r;
 
     if (!(items->skip_on & class))
         return failure;
     err_clear(err);
-    counters->rollbacks++;
+    if (count_skip(items, &after, why.text, &over) < 0)
+        return refused_too_many(items, index, &over, err);
     r = note(items, (enum item_class) class, index, number_of(items, index), why.text,
              err);
-    return r < 0 ? r : count_skip(items, counters, why.text, err);
+    if (r < 0)
+        return r;
+    after.rollbacks++;
+    *counters = after;
+    return CHUNK_ITEMS_LEFT_OUT;
 }
 
 bool

@@ -63,6 +63,20 @@ test_a_wrong_definition_is_told_by_its_key(void **state)
          "skip.limit"},
         {"{\"name\":\"s\"," READ "," WRITE ",\"skip\":{\"limit\":1,\"on\":[\"all\"]}}",
          "skip.on"},
+        {"{\"name\":\"s\"," READ "," WRITE ",\"retry\":{\"on\":[\"parse\"]}}", NULL},
+        {"{\"name\":\"s\"," READ "," WRITE ",\"retry\":{\"attempts\":3}}",
+         "retry: \"on\""},
+        {"{\"name\":\"s\"," READ "," WRITE ",\"retry\":{\"on\":[\"format\"]}}",
+         "retry.on: must be a list of parse, upstream, rejected, constraint"},
+        {"{\"name\":\"s\"," READ "," WRITE
+         ",\"retry\":{\"on\":[\"parse\"],\"attempts\":1}}",
+         "retry.attempts: must be 2 to 100"},
+        {"{\"name\":\"s\"," READ "," WRITE
+         ",\"retry\":{\"on\":[\"parse\"],\"wait\":\"1s\"}}",
+         "retry: unknown key \"wait\""},
+        {"{\"name\":\"s\"," READ "," WRITE
+         ",\"retry\":{\"on\":[\"parse\"],\"backoff\":\"1m\",\"max_backoff\":\"1s\"}}",
+         "retry.max_backoff"},
         {"{\"name\":\"s\",\"sql\":[]}", "there must be a statement"},
         {"{\"name\":\"s\",\"sql\":\"SELECT 1\",\"write\":{}}", "unknown key \"write\""},
         {"{\"name\":\"s\",\"fetch\":{\"url\":\"http://x\"}}", "\"file\" is missing"},
