@@ -184,7 +184,7 @@ http_judge(struct http_attempt *attempt, struct err *err)
         reply->body = (struct buf){0};
     } else if (attempt->outcome == HTTP_OK) {
         attempt->said->tree = tree;
-        tree.root = NULL;
+        tree = (struct reply_tree){0};
     }
     attempt->said->bytes = reply->body_bytes;
     http_strike_out(attempt,

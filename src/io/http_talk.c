@@ -142,6 +142,7 @@ call_once(struct http_attempt *attempt, struct err *err)
     r = io->take_call(io, spec->budget, attempt->said->why, err);
     if (r != IO_TAKE_GO) {
         attempt->said->end = r == IO_TAKE_END ? HTTP_END_CUT : HTTP_END_STOP;
+        attempt->said->spent = r == IO_TAKE_SPENT;
         return r < 0 ? r : 1;
     }
     call.url = buf_str(&url);

@@ -77,6 +77,7 @@ struct http_said {
     enum http_end end;
     char code[64];          /* the provider's, "" = none */
     char why[IO_WHY_MAX];   /* STOP, LIMIT */
+    bool spent;             /* STOP: because the day of the budget is used up */
     struct reply_tree tree; /* OK: unless the reply is a document; root NULL */
     struct buf body;        /* OK: of a document */
     int64_t bytes;          /* of the body */

@@ -69,6 +69,9 @@ struct io_ctx {
     int (*take_call)(struct io_ctx *io, const char *budget, char why[IO_WHY_MAX],
                      struct err *err);
 
+    /* Calls that the budget has for a day, -1 = not known. Any thread. */
+    int64_t (*per_day)(struct io_ctx *io, const char *budget);
+
     /* The provider said that no call is left today. why stays as it is when that may be
      * about the day before. Any thread. */
     int (*close_budget)(struct io_ctx *io, const char *budget, char why[IO_WHY_MAX],

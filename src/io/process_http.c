@@ -5,54 +5,17 @@
  */
 #include "io/process_http.h"
 
-#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/strs.h"
 #include "io/call_text.h"
 #include "io/cell_text.h"
-#include "io/document.h"
-#include "io/http_spec.h"
-#include "io/http_talk.h"
+#include "io/process_http_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct http_processor {
-    struct processor processor;
-    struct http_spec spec;
-    struct http_link link;
-    struct arena arena;
-    struct http_talk talks[PROCESS_LANES_MAX];
-    size_t n_talks;
-    const struct column *in;
-    size_t in_width;
-    size_t *carried; /* columns of the item that go along */
-    size_t n_carried;
-    const char **paths; /* of the fields */
-    size_t n_fields;
-    const json_t *alternatives; /* a list, or NULL */
-};
-
-/* An item under way. */
-struct asking {
-    struct http_processor *http;
-    struct http_talk *talk;
-    struct item *item;
-    const struct cell *cells; /* of the item */
-    struct row_set *out;
-    const char *alternative;
-    char *why;
-    int64_t page_rows; /* of the page that is read */
-    int64_t rows;      /* of all pages so far */
-    int64_t total;     /* rows that the pages promise; 0 = not told */
-    int64_t last;      /* pages that there are; -1 = not told */
-    bool full;         /* no memory for more rows */
-    int failure;       /* of a cell; err has it */
-    struct err *err;
-};
 
 enum ask_outcome { ASK_ROWS = 100, ASK_NO_DATA, ASK_MORE };
 
@@ -192,121 +155,6 @@ http_open(struct processor *processor, const struct column *in, size_t width,
     return r;
 }
 
-/* --- rows --- */
-
-static int
-set_cell(struct row_set *out, struct cell *cell, const json_t *value,
-         const char *column, struct err *err)
-{
-    char *text;
-    int r;
-
-    if (!value || json_is_null(value))
-        return 0;
-    if (json_is_integer(value)) {
-        cell_set_i64(cell, CELL_INT, json_integer_value(value));
-    } else if (json_is_real(value)) {
-        cell_set_real(cell, json_real_value(value));
-    } else if (json_is_boolean(value)) {
-        cell_set_i64(cell, CELL_BOOL, json_is_true(value));
-    } else if (json_is_string(value)) {
-        return cell_set_text(out, cell, CELL_TEXT, json_string_value(value),
-                             json_string_length(value), column, err);
-    } else {
-        text = json_dumps(value, JSON_COMPACT);
-        r = cell_set_text(out, cell, CELL_TEXT, text ? text : "",
-                          text ? strlen(text) : 0, column, err);
-        free(text);
-        return r;
-    }
-    return 0;
-}
-
-static struct cell *
-begin_row(struct asking *asking, size_t *ret_next)
-{
-    const struct http_processor *http = asking->http;
-    struct cell *cells = row_set_add(asking->out);
-    size_t next = 0;
-
-    for (; next < http->n_carried; next++)
-        cells[next] = asking->cells[http->carried[next]];
-    if (asking->alternative) {
-        struct err ignored = {0};
-
-        (void)cell_set_text(asking->out, &cells[next], CELL_TEXT, asking->alternative,
-                            strlen(asking->alternative), "", &ignored);
-    }
-    if (http->spec.alternative)
-        next++;
-    *ret_next = next;
-    return cells;
-}
-
-static int
-take_row(void *arg, const json_t *value)
-{
-    struct asking *asking = arg;
-    const struct http_processor *http = asking->http;
-    size_t next = 0;
-    struct cell *cells;
-
-    if (row_set_full(asking->out)) {
-        asking->full = true;
-        return 1;
-    }
-    cells = begin_row(asking, &next);
-    asking->page_rows++;
-    for (size_t i = 0; i < http->n_fields; i++) {
-        const json_t *found = reply_value(value, http->paths[i]);
-        int r = set_cell(asking->out, &cells[next + i], found,
-                         http->processor.columns[next + i].name, asking->err);
-
-        if (r < 0) {
-            asking->failure = r;
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* The body itself, as a text in its column. */
-static int
-take_document(struct asking *asking, struct http_said *said, struct call_names *names)
-{
-    const struct http_processor *http = asking->http;
-    scoped(buf_release) struct buf text = {0};
-    scoped(buf_release) struct buf raw = {0};
-    scoped(buf_release) struct buf entry = {0};
-    size_t next = 0;
-    struct cell *cells;
-    int r = 0;
-
-    buf_init(&entry, 1024);
-    buf_init(&raw, (size_t)http->spec.content.max_bytes);
-    buf_init(&text, (size_t)http->spec.content.max_bytes);
-    if (http->spec.content.zip)
-        r = call_text_fill("content.zip", http->spec.content.zip, names, CALL_FILE,
-                           &entry, asking->err);
-    if (r < 0)
-        return r;
-    r = document_unpack(said->body.data, said->body.len,
-                        http->spec.content.zip ? buf_str(&entry) : NULL, &raw,
-                        asking->err);
-    if (r < 0) {
-        asking->item->class = ITEM_UPSTREAM; /* half a zip, or a page of HTML */
-        http_talk_strike(asking->talk, asking->err->text);
-        return err_prefix(asking->err, "%s", asking->talk->shown);
-    }
-    r = document_decode(&raw, http->spec.content.encodings, &text, asking->err);
-    if (r < 0)
-        return r;
-    cells = begin_row(asking, &next);
-    return cell_set_text(asking->out, &cells[next + http->n_fields], CELL_TEXT,
-                         buf_str(&text), text.len, http->spec.content.column,
-                         asking->err);
-}
-
 /* --- pages --- */
 
 /* A number at the path, written as a number or as text; -1: none there. */
@@ -352,32 +200,46 @@ page_extras(const struct http_pages *pages, int64_t page, struct http_extra extr
     snprintf(extras[1].value, sizeof(extras[1].value), "%" PRId64, pages->size);
 }
 
-/* The rows of a good reply: 0, PROCESS_FAILED, or < 0. */
+/* The pages of an item are asked for in one go, and those of a day that ends in the
+ * midst of them are asked for again: what needs more calls than a day has would use up
+ * every day and never be done. 0, or PROCESS_FAILED. */
 static int
-take_reply(struct asking *asking, struct http_said *said, struct call_names *names)
+check_budget(struct asking *asking, int64_t needed, const char *how)
 {
     const struct http_spec *spec = &asking->http->spec;
+    struct io_ctx *io = asking->http->processor.io;
+    int64_t per_day = spec->budget ? io->per_day(io, spec->budget) : -1;
 
-    asking->page_rows = 0;
-    asking->item->class = ITEM_PARSE;
-    if (spec->content.column)
-        asking->failure = take_document(asking, said, names);
-    else if (spec->rows_path)
-        reply_each(said->tree.root, spec->rows_path, spec->loose, take_row, asking);
-    else
-        (void)take_row(asking, said->tree.root);
-    asking->rows += asking->page_rows;
-    if (asking->full)
-        return err_set(asking->err, ERR_TOO_LARGE,
-                       "the rows of one chunk need more than %zu MiB: give the step a "
-                       "smaller `chunk`, or ask for less at once",
-                       asking->out->max_bytes >> 20);
-    return asking->failure == 0 ? 0 : PROCESS_FAILED;
+    if (per_day <= 0 || needed <= per_day)
+        return 0;
+    asking->item->class = ITEM_REJECTED;
+    (void)err_set(asking->err, ERR_TOO_LARGE,
+                  "%s: %s %" PRId64 " calls, but budget %s has %" PRId64
+                  " a day, and the pages of an item are asked for within a day: let an "
+                  "item stand for fewer rows, raise `pages.size`, or the budget",
+                  asking->talk->shown, how, needed, spec->budget, per_day);
+    return PROCESS_FAILED;
+}
+
+/* As soon as a page tells how many there are. n: pages read so far. */
+static int
+check_promise(struct asking *asking, int64_t n)
+{
+    int64_t size = asking->http->spec.pages.size;
+    int64_t needed = asking->last;
+
+    if (size < asking->most_rows)
+        size = asking->most_rows;
+    if (asking->total > asking->rows && size > 0)
+        needed = n + (asking->total - asking->rows + size - 1) / size;
+    return check_budget(asking, needed, "the item needs");
 }
 
 static int
 end_of(struct asking *asking, const struct http_said *said)
 {
+    int r;
+
     switch (said->end) {
     case HTTP_END_OK:
     case HTTP_END_NO_DATA:
@@ -389,9 +251,16 @@ end_of(struct asking *asking, const struct http_said *said)
         asking->item->class = ITEM_REJECTED;
         return PROCESS_FAILED;
     case HTTP_END_STOP:
+        r = said->spent
+                ? check_budget(asking, *asking->calls + 1, "the item needs at least")
+                : 0;
+        if (r != 0)
+            return r;
+        snprintf(asking->why, IO_WHY_MAX, "%s", said->why);
+        return PROCESS_STOP;
     case HTTP_END_LIMIT:
         snprintf(asking->why, IO_WHY_MAX, "%s", said->why);
-        return said->end == HTTP_END_STOP ? PROCESS_STOP : PROCESS_LIMIT;
+        return PROCESS_LIMIT;
     case HTTP_END_CUT:
         break;
     }
@@ -434,10 +303,11 @@ ask_page(struct asking *asking, struct call_names *names, int64_t page)
         r = http_talk_call(asking->talk, names, extras, NULL, &said, asking->err);
         if (r < 0)
             return r;
+        *asking->calls += said.end != HTTP_END_STOP && said.end != HTTP_END_CUT;
         (void)str_copy(asking->item->code, sizeof(asking->item->code), said.code);
         asking->page_rows = 0;
         if (said.end == HTTP_END_OK)
-            r = take_reply(asking, &said, names);
+            r = process_http_take(asking, &said, names);
         else if (said.end != HTTP_END_NO_DATA)
             return end_of(asking, &said);
         if (r != 0)
@@ -475,6 +345,9 @@ ask_pages(struct asking *asking, struct call_names *names)
                            asking->talk->shown, pages->max);
         r = ask_page(asking, names, page);
         if (r != ASK_MORE)
+            return r;
+        r = check_promise(asking, n + 1);
+        if (r != 0)
             return r;
     }
 }
@@ -522,6 +395,7 @@ http_run(struct processor *processor, size_t lane, struct item *item,
 {
     struct http_processor *http = http_of(processor);
     size_t with_data = 0;
+    int64_t calls = 0;
 
     for (size_t i = 0; i < in->count; i++) {
         const struct cell *cells = row_set_row(in->set, in->first + i);
@@ -535,6 +409,7 @@ http_run(struct processor *processor, size_t lane, struct item *item,
                                 .cells = cells,
                                 .out = out,
                                 .why = why,
+                                .calls = &calls,
                                 .err = err};
         int r = ask(&asking, &names);
 

@@ -241,6 +241,30 @@ neither(const char *body, size_t len, struct err *err)
                    shown, len > n ? "…" : "");
 }
 
+/* Integers of more than 64 bits are no fault of the reply: they are kept digit by
+ * digit, where the parser itself would refuse them. */
+static int
+parse_json(const char *body, size_t len, struct reply_tree *tree, struct err *err)
+{
+    scoped(buf_release) struct buf marked = {0};
+    int r = json_parse(body, len, JSON_DEPTH_MAX, &tree->root, err);
+
+    if (r != -ERR_INVALID)
+        return r;
+    buf_init(&marked, len * 3);
+    if (reply_number_mark(body, len, &marked)) {
+        err_clear(err);
+        r = json_parse(buf_str(&marked), marked.len, JSON_DEPTH_MAX, &tree->root, err);
+    }
+    if (r == 0)
+        reply_number_collect(tree->root, &tree->decimals);
+    if (r != -ERR_INVALID)
+        return r;
+    err->code = ERR_PROTOCOL;
+    (void)err_prefix(err, "the reply is no proper JSON");
+    return -ERR_PROTOCOL;
+}
+
 int
 reply_tree_parse(const char *body, size_t len, struct reply_tree *ret_tree,
                  struct err *err)
@@ -269,12 +293,7 @@ reply_tree_parse(const char *body, size_t len, struct reply_tree *ret_tree,
         r = err_set(err, ERR_PROTOCOL, "the reply has too many values for the memory");
     } else {
         tree.format = REPLY_JSON;
-        r = json_parse(body, len, JSON_DEPTH_MAX, &tree.root, err);
-        if (r == -ERR_INVALID) {
-            err->code = ERR_PROTOCOL;
-            err_prefix(err, "the reply is no proper JSON");
-            r = -ERR_PROTOCOL;
-        }
+        r = parse_json(body, len, &tree, err);
     }
     if (r < 0)
         return r;
@@ -287,6 +306,7 @@ reply_tree_release(struct reply_tree *tree)
 {
     json_decref(tree->root);
     tree->root = NULL;
+    reply_decimals_release(&tree->decimals);
 }
 
 /* --- paths --- */

@@ -8,6 +8,7 @@
 #define IO_REPLY_TREE_H
 
 #include "base/compiler.h"
+#include "io/reply_number.h"
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -19,7 +20,8 @@ enum reply_format { REPLY_JSON, REPLY_XML };
 
 struct reply_tree {
     enum reply_format format;
-    json_t *root; /* owned */
+    json_t *root;                   /* owned */
+    struct reply_decimals decimals; /* those of its texts that were long integers */
 };
 
 /* Which of the two it is shows at its first character. -ERR_PROTOCOL, saying what came

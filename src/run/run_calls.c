@@ -200,6 +200,15 @@ calls_take(struct io_ctx *io, const char *budget, char why[IO_WHY_MAX], struct e
     return IO_TAKE_END;
 }
 
+static int64_t
+calls_per_day(struct io_ctx *io, const char *budget)
+{
+    const struct run *run = io->owner;
+    const struct config_budget *found = config_budget_find(run->env->config, budget);
+
+    return found ? found->per_day : -1;
+}
+
 static int
 calls_close_budget(struct io_ctx *io, const char *budget, char why[IO_WHY_MAX],
                    struct err *err)
@@ -247,8 +256,13 @@ calls_skip(struct io_ctx *io, const struct io_skip *skip, struct err *err)
                                     .class = skip->class,
                                     .values = skip->values,
                                     .message = skip->message};
-    int r = batch_skip_note(run->env->store, run->request_id, run->token,
+    struct run_patience patience = run_patience(run);
+    int r;
+
+    do
+        r = batch_skip_note(run->env->store, run->request_id, run->token,
                             run->instance_id, &note, err);
+    while (run_wait_after(run, &patience, r, err));
 
     if (r == BATCH_LOST) {
         run_ask(run, RUN_LOST);
@@ -262,6 +276,7 @@ run_calls_prepare(struct run *run, struct io_ctx *io)
 {
     io->cut = calls_cut;
     io->take_call = calls_take;
+    io->per_day = calls_per_day;
     io->close_budget = calls_close_budget;
     io->key = calls_key;
     io->wait_ms = calls_wait_ms;

@@ -275,6 +275,64 @@ def test_A38_items_that_fail_are_left_out_and_noted(place, standin):
         {"read_count": 12, "write_count": 8, "skip_count": 4}]
 
 
+def test_A38_items_that_fail_are_tried_again_and_a_stop_ends_the_wait(place, standin):
+    site = place(collect(standin.url, http="retry: none", name="soon",
+                         step="retry: {on: [upstream], attempts: 3, backoff: 10ms}")
+                 + collect(standin.url, http="retry: none", name="late",
+                           step="retry: {on: [upstream], attempts: 3, backoff: 1h, max_backoff: 1h}"),
+                 cells=(1, 12))
+    bad = collections.Counter({"202604": 2, "202607": 1, "202609": 2})
+
+    def reply(query):
+        bad[query["month"]] -= 1
+        return (500, b"busy") if bad[query["month"]] >= 0 else (
+            200, {"code": "000", "rows": [{"apt": "A", "amount": 1}]})
+
+    standin.reply = reply
+    request = site.wait_final(site.submit_id("soon"))
+    assert request["outcome"] == "COMPLETED", request
+    assert standin.total() == 12 + 5
+    assert site.one("SELECT count(*) FROM trade") == 12
+    site.store_do("DELETE FROM trade WHERE month IN ('202603', '202604')")
+    bad = collections.Counter({"202603": 99})
+    waiting = site.submit_id("late")
+    wait_for(lambda: standin.calls["d0", "202603"] == 2, "it is tried, and waits")
+    site.pawl("stop", str(waiting))
+    stopped = site.wait_final(waiting)
+    assert stopped["outcome"] == "STOPPED", stopped
+    assert site.one("SELECT count(*) FROM trade") == 11  # what was done is kept
+    bad.clear()
+    assert site.wait_final(site.submit_id("late"))["outcome"] == "COMPLETED"
+    assert standin.calls["d0", "202604"] == 4  # not once more
+
+
+def test_A30_an_item_that_no_day_has_calls_for_is_told(place, standin):
+    pages = "pages: {param: page, size_param: n, size: 2, total: total}"
+    told = collect(standin.url, http=pages, name="told", step="skip: {limit: 1, on: [rejected]}")
+    untold = collect(standin.url, http=pages.replace(", total: total", ""), name="untold")
+    site = place(told + untold, per_day=6, cells=(1, 3))
+
+    def reply(query):
+        rows = 13 if query["month"] == "202602" else 4
+        first = (int(query["page"]) - 1) * 2
+        return 200, {"code": "000", "total": rows, "rows": [
+            {"apt": f"A{n}", "amount": 1} for n in range(first, min(rows, first + 2))]}
+
+    standin.reply = reply
+    done = site.wait_final(site.submit_id("told"))
+    assert done["outcome"] == "COMPLETED", done
+    assert standin.total() == 1 + 2 * 2  # the first page told
+    message = site.one("SELECT message FROM pawl.step_skip")
+    assert "month=202602" in message and "needs 7 calls" in message, message
+    assert "budget geo has 6 a day" in message and "fewer rows" in message, message
+    site.store_do("DELETE FROM trade")
+    site.store_do("DELETE FROM pawl.budget")
+    failed = site.wait_final(site.submit_id("untold"))
+    assert failed["outcome"] == "ERROR", failed
+    assert "needs at least 7 calls" in failed["detail"], failed
+    assert standin.total() == 5 + 6
+
+
 # --- steps without rows ---
 
 def load_job(url, more="", write_check=""):
@@ -483,6 +541,27 @@ def test_A38_xml_pages_are_read_to_the_last(place, standin):
                                    b"</returnReasonCode></cmmMsgHeader></OpenAPI_ServiceResponse>")
     stopped = site.wait_final(site.submit_id("shapes"))
     assert stopped["outcome"] == "STOPPED" and "code 22" in stopped["detail"], stopped
+
+
+def test_A38_single_values_are_told_and_long_integers_keep_their_digits(place, standin):
+    long = 123456789012345678901234567890
+    site = place(api_job(standin.url, indent("rows: {json: rows}"), columns="(:district, :month, :v, NULL)")
+                 + api_job(standin.url, indent("rows: {json: rows}"), fields="{v: .}").replace(
+                     "  shapes:", "  values:"), cells=(1, 1))
+    standin.reply = lambda query: (200, {"rows": [{"v": long}, {"v": -long}, {"v": 7}]})
+    assert site.wait_final(site.submit_id("shapes"))["outcome"] == "COMPLETED"
+    assert sorted(row["apt"] for row in site.sql("SELECT apt FROM trade")) == sorted(
+        [str(long), str(-long), "7"])
+    assert standin.total() == 1
+    site.store_do("DELETE FROM trade")
+    standin.reply = lambda query: (200, {"rows": [5, 6]})
+    failed = site.wait_final(site.submit_id("shapes"))
+    assert failed["outcome"] == "ERROR", failed
+    for part in ("month=202600", "row 1 at rows", "single value (integer)", 'no field "v"'):
+        assert part in failed["detail"], failed
+    assert standin.total() == 2  # asking again would give the same
+    assert site.wait_final(site.submit_id("values"))["outcome"] == "COMPLETED"
+    assert sorted(row["apt"] for row in site.sql("SELECT apt FROM trade")) == ["5", "6"]
 
 
 def test_A38_rows_that_were_promised_come_or_the_item_fails(place, standin):
@@ -729,7 +808,7 @@ def test_A38_one_too_many_fails_the_run_and_loses_no_call(place, standin):
 def test_A22_a_chunk_that_another_database_refuses_for_now_is_tried_again(place, standin):
     job = by_position(standin.url, "concurrency: 4").replace("database: main", "database: pg")
     site = place(job)
-    name = f"trade_{os.getpid()}"
+    name = f"trade_{site.kind}_{os.getpid()}"
     job += f"""\
       - name: mark
         database: pg

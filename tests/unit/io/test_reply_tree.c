@@ -92,6 +92,50 @@ test_A38_xml_is_not_nested_without_end(void **state)
     assert_non_null(strstr(err.text, "nested"));
 }
 
+/* Longer ones than 64 bits are read digit by digit; in the order of the text. */
+static void
+test_A38_long_integers_keep_their_digits(void **state)
+{
+    static const char body[] =
+        "{\"a\":[9223372036854775807,9223372036854775808,-9223372036854775809,"
+        "\"18446744073709551616\"],\"b\":{\"\\\"99999999999999999999\":"
+        "99999999999999999999}}";
+    scoped(reply_tree_release) struct reply_tree tree = {0};
+    const json_t *list;
+    struct err err = {0};
+
+    assert_int_equal(reply_tree_parse(body, sizeof(body) - 1, &tree, &err), 0);
+    list = json_object_get(tree.root, "a");
+    assert_true(json_integer_value(json_array_get(list, 0)) == INT64_MAX);
+    assert_string_equal(json_string_value(json_array_get(list, 1)),
+                        "9223372036854775808");
+    assert_string_equal(json_string_value(json_array_get(list, 2)),
+                        "-9223372036854775809");
+    assert_true(reply_number_is_decimal(&tree.decimals, json_array_get(list, 1)));
+    assert_true(reply_number_is_decimal(&tree.decimals, json_array_get(list, 2)));
+    assert_false(reply_number_is_decimal(&tree.decimals, json_array_get(list, 0)));
+    assert_false(reply_number_is_decimal(&tree.decimals, json_array_get(list, 3)));
+    assert_string_equal(
+        json_string_value(reply_value(tree.root, "b/\"99999999999999999999")),
+        "99999999999999999999");
+}
+
+static void
+test_A38_numbers_that_are_none_are_refused_nonetheless(void **state)
+{
+    static const char *const bodies[] = {"[0123456789012345678901]",
+                                         "[99999999999999999999,]",
+                                         "[99999999999999999999.]", "[1e999]"};
+
+    for (size_t i = 0; i < array_len(bodies); i++) {
+        struct reply_tree tree = {0};
+        struct err err = {0};
+
+        assert_int_equal(reply_tree_parse(bodies[i], strlen(bodies[i]), &tree, &err),
+                         -ERR_PROTOCOL);
+    }
+}
+
 struct walk {
     const char *body;
     const char *path;
@@ -273,6 +317,8 @@ main(void)
         cmocka_unit_test(test_A38_xml_is_read_in_the_encoding_that_it_names),
         cmocka_unit_test(test_A38_a_reply_that_would_fill_the_memory_is_refused),
         cmocka_unit_test(test_A38_xml_is_not_nested_without_end),
+        cmocka_unit_test(test_A38_long_integers_keep_their_digits),
+        cmocka_unit_test(test_A38_numbers_that_are_none_are_refused_nonetheless),
         cmocka_unit_test(test_A38_paths_walk_through_lists),
         cmocka_unit_test(test_A38_texts_are_cast_as_people_write_them),
         cmocka_unit_test(test_A13_values_are_escaped_for_their_place),
