@@ -81,7 +81,9 @@ bool db_in_tx(const struct db *db);
 int db_ping(struct db *db, struct err *err) must_check;
 
 /* Stop what the connection is doing; the running call fails with ERR_TIMEOUT
- * (detail 57014 or SQLITE_INTERRUPT). From any thread, while the db is open. */
+ * (detail 57014 or SQLITE_INTERRUPT). It and all that comes after it have an answer
+ * within some five seconds each: a server that hangs counts as lost. From any thread,
+ * while the db is open; does not wait. */
 void db_cancel(struct db *db);
 
 /* The kind a URL names; -ERR_CONFIG when none. */

@@ -26,7 +26,7 @@ pg_close(struct db *db)
         cache_entry_release(entry);
         free(container_of(entry, struct pg_stmt, entry));
     }
-    PQfreeCancel(pg->cancel);
+    pg_cancel_drop(pg->cancel);
     PQfinish(pg->conn);
     free(pg);
 }
@@ -120,7 +120,8 @@ pg_rollback(struct db *db)
 
     pg_stream_stop(pg);
     pg->begin = NULL;
-    if (PQtransactionStatus(pg->conn) == PQTRANS_IDLE)
+    pg_cancel_settle(pg);
+    if (!db->usable || PQtransactionStatus(pg->conn) == PQTRANS_IDLE)
         return;
     res = pg_run_text(pg, "ROLLBACK");
     if (PQresultStatus(res) != PGRES_COMMAND_OK)
@@ -427,7 +428,7 @@ open_pg(struct pg_db *pg, const struct db_options *options, struct err *err)
     if (PQstatus(pg->conn) != CONNECTION_OK)
         return connect_fail(pg, options->url, err);
     PQsetNoticeProcessor(pg->conn, drop_notice, NULL);
-    pg->cancel = PQgetCancel(pg->conn);
+    pg->cancel = pg_cancel_new(pg->conn);
     r = detect_pooler(pg, err);
     if (r == 0 && !pg->base.pooled)
         r = set_session(pg, options, err);

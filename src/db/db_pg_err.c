@@ -129,11 +129,12 @@ pg_fail(struct pg_db *pg, const char *what, const char *text, const PGresult *re
 }
 
 int
-pg_check_free(const struct pg_db *pg, const char *what, struct err *err)
+pg_check_free(struct pg_db *pg, const char *what, struct err *err)
 {
-    if (!pg->stream)
-        return 0;
-    return err_set(err, ERR_INTERNAL,
-                   "%s: the rows of %s are still being read on this connection", what,
-                   pg->stream->name);
+    if (pg->stream)
+        return err_set(err, ERR_INTERNAL,
+                       "%s: the rows of %s are still being read on this connection",
+                       what, pg->stream->name);
+    pg_cancel_settle(pg);
+    return pg->base.usable ? 0 : lost(pg, what, err);
 }

@@ -44,12 +44,3 @@ pg_notifications(struct db *db, db_notify_fn notify, void *arg, struct err *err)
     }
     return count;
 }
-
-/* Failing to cancel is no failure: the statement timeout stands behind it. */
-void
-pg_cancel(struct db *db)
-{
-    char reason[256];
-
-    (void)PQcancel(pg_of(db)->cancel, reason, sizeof(reason));
-}

@@ -316,8 +316,9 @@ pg_stream_stop(struct pg_db *pg)
     pg->stream = NULL;
     if (cursor->finished)
         return;
-    pg_cancel(&pg->base);
+    pg_cancel_ask(pg);
     pg_wait_start(pg);
+    pg_wait_no_longer(pg);
     drain(pg);
     cursor->finished = true;
     if (pg->base.in_tx)

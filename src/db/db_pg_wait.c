@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <poll.h>
 
-#define GRACE_MS 5000
+#define LOOK_MS 200 /* between looks at what another thread wishes */
 
 static int64_t
 now_ms(void)
@@ -28,29 +28,45 @@ pg_wait_start(struct pg_db *pg)
 {
     pg->asked_cancel = false;
     pg->deadline_ms = pg->patience_ms > 0 ? now_ms() + pg->patience_ms : 0;
+    pg->hurrying = false;
 }
 
-/* Milliseconds poll may wait, -1 for ever; false: the connection is given up. */
+void
+pg_wait_no_longer(struct pg_db *pg)
+{
+    int64_t end_ms = now_ms() + PG_GRACE_MS;
+
+    pg->asked_cancel = true;
+    if (pg->deadline_ms == 0 || pg->deadline_ms > end_ms)
+        pg->deadline_ms = end_ms;
+}
+
+/* Milliseconds poll may wait; false: the connection is given up. */
 static bool
 time_left(struct pg_db *pg, int *ret_ms)
 {
     int64_t left;
 
-    *ret_ms = -1;
+    if (!pg->hurrying && atomic_load(&pg->hurried)) {
+        pg->hurrying = true;
+        pg_wait_no_longer(pg);
+    }
+    *ret_ms = LOOK_MS;
     if (pg->deadline_ms == 0)
         return true;
     left = pg->deadline_ms - now_ms();
     if (left <= 0 && !pg->asked_cancel && pg->may_cancel) {
+        pg_cancel_ask(pg);
+        pg->deadline_ms = now_ms() + PG_GRACE_MS;
         pg->asked_cancel = true;
-        pg_cancel(&pg->base);
-        pg->deadline_ms = now_ms() + GRACE_MS;
-        left = GRACE_MS;
+        left = PG_GRACE_MS;
     }
     if (left <= 0) {
         pg->base.usable = false;
         return false;
     }
-    *ret_ms = (int)left;
+    if (left < LOOK_MS)
+        *ret_ms = (int)left;
     return true;
 }
 

@@ -7,13 +7,16 @@
 #include "db/driver.h"
 
 #include <libpq-fe.h>
+#include <stdatomic.h>
 
+struct pg_cancel;
 struct pg_cursor;
 
 struct pg_db {
     struct db base;
     PGconn *conn;
-    PGcancel *cancel;          /* made at the start: another thread may use it */
+    struct pg_cancel *cancel;  /* made at the start: another thread may use it */
+    atomic_bool hurried;       /* db_cancel was called: the server has PG_GRACE_MS */
     struct stmt_cache cache;   /* of struct pg_stmt; unused behind a pooler */
     unsigned long stmt_number; /* the last name given: "pawl_7" */
     struct pg_cursor *stream;  /* has the connection for itself */
@@ -27,6 +30,7 @@ struct pg_db {
     int patience_ms; /* how long a statement may take, 0 = for ever */
     bool may_cancel; /* at the end of patience: cancel first, then give up */
     bool asked_cancel;
+    bool hurrying;       /* the running statement's limit is that of db_cancel */
     int64_t deadline_ms; /* of the running statement, 0 = none */
 };
 
@@ -68,8 +72,9 @@ int pg_fail(struct pg_db *pg, const char *what, const char *text, const PGresult
             struct err *err);
 /* The SQLSTATE of res, "" when it has none. */
 const char *pg_sqlstate(const PGresult *res);
-/* Nothing may run while a stream has the connection. */
-int pg_check_free(const struct pg_db *pg, const char *what, struct err *err) must_check;
+/* Nothing may run while a stream has the connection, or a request to cancel is on its
+ * way. */
+int pg_check_free(struct pg_db *pg, const char *what, struct err *err) must_check;
 /* Drop what is left of a stream, stopping the server if it takes long. */
 void pg_stream_stop(struct pg_db *pg);
 
@@ -82,6 +87,8 @@ PGresult *pg_run_text(struct pg_db *pg, const char *text);
 PGresult *pg_collect_pipeline(struct pg_db *pg, int sent);
 /* The pieces of it, for streams: start, then one result after the other. */
 void pg_wait_start(struct pg_db *pg);
+/* The server has been asked to cancel: it has PG_GRACE_MS from now. */
+void pg_wait_no_longer(struct pg_db *pg);
 PGresult *pg_next_result(struct pg_db *pg);
 int pg_ping(struct db *db, struct err *err) must_check;
 
@@ -121,8 +128,20 @@ int pg_copy_row(struct db *db, void *state, const struct db_value *values,
 int pg_copy_end(struct db *db, void *state, struct err *err) must_check;
 void pg_copy_abort(struct db *db, void *state);
 
-/* LISTEN, cancel (db_pg_listen.c). */
+/* How long a server may take to answer that has been asked to cancel. */
+#define PG_GRACE_MS 5000
+
+/* Cancelling (db_pg_cancel.c). pg_cancel: any thread; what is under way, and what comes
+ * after it, has an answer within PG_GRACE_MS or the connection is given up. _ask sends
+ * the request only. Neither waits for the server. _settle: before the next statement;
+ * what was asked for has come through, or the connection is given up. */
+struct pg_cancel *pg_cancel_new(PGconn *conn);
+void pg_cancel_drop(struct pg_cancel *cancel); /* accepts NULL */
+void pg_cancel_ask(struct pg_db *pg);
+void pg_cancel_settle(struct pg_db *pg);
 void pg_cancel(struct db *db);
+
+/* LISTEN (db_pg_listen.c). */
 int pg_listen(struct db *db, const char *channel, struct err *err) must_check;
 int pg_notify_fd(const struct db *db);
 int pg_notifications(struct db *db, db_notify_fn notify, void *arg,

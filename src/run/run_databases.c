@@ -48,6 +48,15 @@ open_one(struct run *run, const char *name, enum io_db_use use, struct db **ret_
     return 0;
 }
 
+/* Connecting takes a while, and who asked meanwhile had nothing to cut off. */
+static int
+check_wish(const struct run *run, const char *name, struct err *err)
+{
+    if (run_wish(run) >= RUN_TIMEOUT || atomic_load(&run->cut))
+        return err_set(err, ERR_TIMEOUT, "database %s: the run is to end", name);
+    return 0;
+}
+
 int
 run_database(struct run *run, const char *name, enum io_db_use use, struct db **ret_db,
              struct err *err)
@@ -67,9 +76,9 @@ run_database(struct run *run, const char *name, enum io_db_use use, struct db **
         run->databases[run->n_databases++] = (struct run_database){
             .name = arena_strdup(&run->arena, name), .use = use, .db = db};
         pthread_mutex_unlock(&run->lock);
-        /* Connecting takes a while, and who asked meanwhile had nothing to cut off. */
-        if (run_wish(run) >= RUN_TIMEOUT || atomic_load(&run->cut))
-            return err_set(err, ERR_TIMEOUT, "database %s: the run is to end", name);
+        r = check_wish(run, name, err);
+        if (r < 0)
+            return r;
     }
     *ret_db = db;
     return 0;
@@ -92,7 +101,7 @@ run_database_again(struct run *run, const char *name, enum io_db_use use,
     pthread_mutex_unlock(&run->lock);
     db_close(old);
     *ret_db = db;
-    return 0;
+    return check_wish(run, name, err);
 }
 
 void

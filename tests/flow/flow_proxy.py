@@ -1,0 +1,46 @@
+"""Stands between pawl and PostgreSQL and falls silent when told: what is sent is taken
+and goes nowhere, connections are accepted and nothing comes of them. So does a server
+whose machine hangs."""
+
+import select
+import socket
+import threading
+import urllib.parse
+
+
+class Proxy:
+    def __init__(self, url):
+        parts = urllib.parse.urlsplit(url)
+        self.target = (parts.hostname, parts.port)
+        self.silent = threading.Event()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        port = self.listener.getsockname()[1]
+        self.url = url.replace(parts.netloc, f"{parts.username}@127.0.0.1:{port}")
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        self.listener.close()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._carry, args=(client,), daemon=True).start()
+
+    def _carry(self, client):
+        with client, socket.create_connection(self.target) as server:
+            while select.select([client, server], [], []):
+                if self.silent.is_set():
+                    threading.Event().wait()
+                for side, other in ((client, server), (server, client)):
+                    if not select.select([side], [], [], 0)[0]:
+                        continue
+                    try:
+                        data = side.recv(65536)
+                        if not data:
+                            return
+                        other.sendall(data)
+                    except OSError:
+                        return

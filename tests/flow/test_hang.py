@@ -1,0 +1,66 @@
+"""A database of the user's that falls silent in the middle of a run: it is ended by its
+timeout or a cancel nonetheless, and keeps nobody else from working."""
+
+import os
+import time
+
+from flow_proxy import Proxy
+from pawl_env import Site, psql, wait_for
+
+NAME = f"hang_{os.getpid()}"
+JOBS = f"""\
+  load:
+    timeout: 3s
+    retry: none
+    steps:
+      - name: load
+        chunk: 1
+        read: {{items: {{n: {{from: 1, to: 1000000}}}}}}
+        write: {{database: far, rows: "INSERT INTO {NAME} SELECT CAST(:n AS bigint)"}}
+  pull:
+    retry: none
+    steps:
+      - name: pull
+        chunk: 10
+        read: {{database: far, sql: "SELECT n, pg_sleep(0.001) AS s FROM generate_series(1, 1000000) n"}}
+        write: {{file: pulled.csv}}
+  quick:
+    duplicates: allow
+    steps:
+      - name: quick
+        read: {{items: {{n: [1, 2, 3]}}}}
+        write: {{file: quick.csv}}
+"""
+
+
+def progress(site, request):
+    return (site.get(request).get("progress") or {}).get("done") or 0
+
+
+def test_A19_a_database_that_hangs_keeps_no_run_from_its_end(cluster):
+    proxy = Proxy(cluster.url)
+    psql(cluster.url, f"CREATE TABLE {NAME} (n bigint)")
+    site = Site("sqlite", cluster, JOBS, databases={"far": proxy.url})
+    try:
+        site.up()
+        late = site.submit_id("load")
+        pulled = site.submit_id("pull")
+        wait_for(lambda: progress(site, late) > 3 and progress(site, pulled) > 10, "both work")
+        proxy.silent.set()
+        began = time.monotonic()
+        site.pawl("cancel", str(pulled))
+        ended = site.wait_final(pulled)
+        assert ended["outcome"] == "CANCELLED", ended
+        ended = site.wait_final(late)
+        assert ended["outcome"] == "TIMEOUT", ended
+        assert time.monotonic() - began < 20
+        began = time.monotonic()
+        site.wait_done(site.submit_id("quick"))
+        assert time.monotonic() - began < 3
+        # What was committed there is there once; nobody knows about the chunk under way.
+        told = psql(cluster.url, f"SELECT count(*) - count(DISTINCT n), max(n) - count(*) FROM {NAME}")
+        assert told.strip() == "0|0"
+        site.close()
+    finally:
+        site.discard()
+        proxy.close()
