@@ -166,37 +166,56 @@ text_of(const struct db_rows *rows, int column, struct arena *arena)
     return arena_strndup(arena, db_text(rows, column), db_text_len(rows, column));
 }
 
-/* 1, or 0: none is free. */
+/* The next row of partition_free or partition_mine: 1, or 0: there is none. */
+static int
+read_partition(struct db_rows *rows, struct taking *taking, struct err *err)
+{
+    int r = db_next(rows, err);
+
+    if (r <= 0)
+        return r;
+    taking->partition = (struct batch_partition){
+        .n = db_i64(rows, 0),
+        .cut = {.has_lower = !db_is_null(rows, 1),
+                .has_upper = !db_is_null(rows, 2),
+                .lower = db_i64(rows, 1),
+                .upper = db_i64(rows, 2)},
+        .hold = db_i64(rows, 12),
+        .point = {.counts = {.read = db_i64(rows, 3),
+                             .written = db_i64(rows, 4),
+                             .filtered = db_i64(rows, 5),
+                             .skipped = db_i64(rows, 6),
+                             .commits = db_i64(rows, 7),
+                             .rollbacks = db_i64(rows, 8)},
+                  .chunk = db_i64(rows, 9),
+                  .position = text_of(rows, 10, taking->arena),
+                  .writer_state = text_of(rows, 11, taking->arena)},
+    };
+    return 1;
+}
+
+static int
+find_mine(struct db *db, struct taking *taking, struct err *err)
+{
+    const struct batch_share *share = taking->share;
+    scoped(db_rows_end) struct db_rows rows = {0};
+    int r = db_ask(db, store_sql(db, STMT_PARTITION_MINE), &rows, err,
+                   p_i64(share->instance_id), p_text(share->step),
+                   p_i64(share->request_id), p_i64(share->token.number));
+
+    return r < 0 ? r : read_partition(&rows, taking, err);
+}
+
 static int
 find_free(struct db *db, struct taking *taking, struct err *err)
 {
-    struct batch_partition *partition = &taking->partition;
+    const struct batch_share *share = taking->share;
     scoped(db_rows_end) struct db_rows rows = {0};
     int r = db_ask(db, store_sql(db, STMT_PARTITION_FREE), &rows, err,
-                   p_i64(taking->share->instance_id), p_text(taking->share->step));
+                   p_i64(share->instance_id), p_text(share->step),
+                   p_i64(share->request_id));
 
-    if (r == 0)
-        r = db_next(&rows, err);
-    if (r <= 0)
-        return r;
-    *partition = (struct batch_partition){
-        .n = db_i64(&rows, 0),
-        .cut = {.has_lower = !db_is_null(&rows, 1),
-                .has_upper = !db_is_null(&rows, 2),
-                .lower = db_i64(&rows, 1),
-                .upper = db_i64(&rows, 2)},
-        .hold = db_i64(&rows, 12),
-        .point = {.counts = {.read = db_i64(&rows, 3),
-                             .written = db_i64(&rows, 4),
-                             .filtered = db_i64(&rows, 5),
-                             .skipped = db_i64(&rows, 6),
-                             .commits = db_i64(&rows, 7),
-                             .rollbacks = db_i64(&rows, 8)},
-                  .chunk = db_i64(&rows, 9),
-                  .position = text_of(&rows, 10, taking->arena),
-                  .writer_state = text_of(&rows, 11, taking->arena)},
-    };
-    return 1;
+    return r < 0 ? r : read_partition(&rows, taking, err);
 }
 
 static int
@@ -208,6 +227,9 @@ take_fn(struct db *db, void *arg, struct err *err)
 
     if (r <= 0)
         return r < 0 ? r : BATCH_LOST;
+    r = find_mine(db, taking, err);
+    if (r != 0)
+        return r < 0 ? r : BATCH_OK;
     r = find_free(db, taking, err);
     if (r <= 0)
         return r < 0 ? r : BATCH_NONE_FREE;

@@ -55,8 +55,8 @@ int batch_partitions_there(struct store *store, int64_t instance_id, const char 
 
 /*
  * Cut the step, unless it is; what failed in an earlier try is free again; let the
- * hands in. One transaction. cut_by: the key, "" = numbers of rows. BATCH_OK,
- * BATCH_LOST; -ERR_INVALID when it was cut by another key.
+ * hands in, once for a claim. One transaction. cut_by: the key, "" = numbers of rows.
+ * BATCH_OK, BATCH_LOST; -ERR_INVALID when it was cut by another key.
  */
 int batch_partitions_open(struct store *store, const struct batch_share *share,
                           const char *cut_by, const struct batch_cut *cuts,
@@ -65,7 +65,11 @@ int batch_partitions_open(struct store *store, const struct batch_share *share,
 
 enum { BATCH_NONE_FREE = 3 };
 
-/* BATCH_OK, BATCH_LOST, BATCH_NONE_FREE; texts in the arena. */
+/*
+ * BATCH_OK, BATCH_LOST, BATCH_NONE_FREE; texts in the arena. A claim holds one at a
+ * time: asked again before that one is done or let go, it gives the same (the answer to
+ * the first commit was lost). NONE_FREE also when the run, or who asks, is to end.
+ */
 int batch_partition_take(struct store *store, const struct batch_share *share,
                          struct arena *arena, struct batch_partition *ret_partition,
                          struct err *err) must_check;

@@ -19,6 +19,18 @@ submission_release(struct submission *sub)
     arena_release(&sub->arena);
 }
 
+/* 1: this claim has let them in before. */
+static int
+are_there(struct db *db, const struct hand_order *order, struct err *err)
+{
+    const struct db_value params[] = {p_i64(order->parent->id),
+                                      p_i64(order->parent_token), p_text(order->step)};
+    int64_t count = 0;
+    int r = db_query_i64(db, store_sql(db, STMT_HANDS_THERE), params, 3, &count, err);
+
+    return r < 0 ? r : count > 0;
+}
+
 int
 queue_hands_enter(struct db *db, const struct hand_order *order, struct err *err)
 {
@@ -26,10 +38,10 @@ queue_hands_enter(struct db *db, const struct hand_order *order, struct err *err
     const struct request *parent = order->parent;
     struct submit_order one = {
         .job = order->job, .source = SOURCE_PARTITION, .restart = -1};
-    int r;
+    int r = order->count > 0 ? are_there(db, order, err) : 1;
 
-    if (order->count == 0)
-        return 0;
+    if (r != 0)
+        return r < 0 ? r : 0;
     one.given = parent->given;
     one.priority = parent->priority;
     one.lane = parent->lane;
@@ -135,32 +147,6 @@ queue_hands_ask_in(struct db *db, int64_t parent_id, bool cancel, const char *ac
     return r < 0 ? r : 0;
 }
 
-struct ask {
-    int64_t parent_id;
-    bool cancel;
-    const char *actor;
-};
-
-static int
-ask_fn(struct db *db, void *arg, struct err *err)
-{
-    const struct ask *ask = arg;
-
-    return queue_hands_ask_in(db, ask->parent_id, ask->cancel, ask->actor, err);
-}
-
-int
-queue_hands_ask(struct store *store, int64_t parent_id, bool cancel, const char *actor,
-                struct err *err)
-{
-    struct ask ask = {.parent_id = parent_id, .cancel = cancel, .actor = actor};
-    int r = store_write(store, STORE_NORMAL, ask_fn, &ask, err);
-
-    if (r >= 0)
-        store_wake(store, WAKE_FLAG);
-    return r;
-}
-
 /* 1: it was not claimed, and ends here. */
 static int
 take_back(struct db *db, int64_t id, struct err *err)
@@ -194,4 +180,20 @@ queue_hands_end_in(struct db *db, int64_t parent_id, struct err *err)
             r = ask_one(db, ids[i], false, "pawl", err);
     }
     return r < 0 ? r : 0;
+}
+
+static int
+end_fn(struct db *db, void *arg, struct err *err)
+{
+    return queue_hands_end_in(db, *(const int64_t *)arg, err);
+}
+
+int
+queue_hands_end(struct store *store, int64_t parent_id, struct err *err)
+{
+    int r = store_write(store, STORE_NORMAL, end_fn, &parent_id, err);
+
+    if (r >= 0)
+        store_wake(store, WAKE_FLAG | WAKE_DONE);
+    return r;
 }

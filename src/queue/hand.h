@@ -26,7 +26,9 @@ struct hand_order {
     size_t count; /* at most QUEUE_HANDS_MAX */
 };
 
-/* In a write transaction that holds the parent's claim; wake WAKE_READY after it. */
+/* In a write transaction that holds the parent's claim; wake WAKE_READY after it. Once
+ * for a claim and step: made again (the answer to the first was lost) it does nothing.
+ */
 int queue_hands_enter(struct db *db, const struct hand_order *order,
                       struct err *err) must_check;
 
@@ -44,11 +46,10 @@ int queue_hand_get(struct store *store, int64_t request_id, struct arena *arena,
 /* Ask the hands of a request that run to stop or cancel; in a write transaction. */
 int queue_hands_ask_in(struct db *db, int64_t parent_id, bool cancel, const char *actor,
                        struct err *err) must_check;
-int queue_hands_ask(struct store *store, int64_t parent_id, bool cancel,
-                    const char *actor, struct err *err) must_check;
 
-/* The parent has ended, in this transaction: its hands are told to stop, and those that
- * nobody has claimed end CANCELLED. */
+/* The parent wants no more of them: those that run are told to stop, and those that
+ * nobody has claimed end CANCELLED. _in: in a write transaction. */
 int queue_hands_end_in(struct db *db, int64_t parent_id, struct err *err) must_check;
+int queue_hands_end(struct store *store, int64_t parent_id, struct err *err) must_check;
 
 #endif

@@ -81,13 +81,18 @@ static int
 settle(struct parts *parts, const struct batch_partition *partition, int outcome,
        const struct err *failure, struct err *err)
 {
+    struct run_patience patience = run_patience(parts->run);
     bool failed =
         outcome < 0 && run_wish(parts->run) == RUN_GO_ON && !run_record_later(outcome);
+    int r;
 
     if (outcome == STEP_COMPLETED || outcome == STEP_LOST)
         return BATCH_OK;
-    return batch_partition_let_go(parts->run->env->store, &parts->share, partition,
-                                  failed ? failure->text : NULL, err);
+    do
+        r = batch_partition_let_go(parts->run->env->store, &parts->share, partition,
+                                   failed ? failure->text : NULL, err);
+    while (run_wait_after(parts->run, &patience, r, err));
+    return r;
 }
 
 /* NULL: rows are cut by their numbers. */
@@ -177,6 +182,79 @@ asked_to_end(struct parts *parts, int *ret_outcome)
     return false;
 }
 
+/* --- calls to the store, which wait while it is away --- */
+
+static int
+take(struct parts *parts, struct batch_partition *partition, struct err *err)
+{
+    struct run *run = parts->run;
+    struct run_patience patience = run_patience(run);
+    int r;
+
+    do
+        r = batch_partition_take(run->env->store, &parts->share, &run->arena, partition,
+                                 err);
+    while (run_wait_after(run, &patience, r, err));
+    return r;
+}
+
+static int
+look(struct parts *parts, struct batch_partitions *stand, struct err *err)
+{
+    struct run *run = parts->run;
+    struct run_patience patience = run_patience(run);
+    int r;
+
+    do
+        r = batch_partitions_stand(run->env->store, parts->share.instance_id,
+                                   parts->share.step, stand, err);
+    while (run_wait_after(run, &patience, r, err));
+    return r;
+}
+
+static int
+are_there(struct parts *parts, struct err *err)
+{
+    struct run *run = parts->run;
+    struct run_patience patience = run_patience(run);
+    int r;
+
+    do
+        r = batch_partitions_there(run->env->store, parts->share.instance_id,
+                                   parts->share.step, err);
+    while (run_wait_after(run, &patience, r, err));
+    return r;
+}
+
+static int
+load_parent(struct run *run, struct request *parent, struct err *err)
+{
+    struct run_patience patience = run_patience(run);
+    size_t loaded = 0;
+    int r;
+
+    do
+        r = queue_load(run->env->store, run->request_id, run->request_id, &run->arena,
+                       parent, &loaded, err);
+    while (run_wait_after(run, &patience, r, err));
+    return r;
+}
+
+static int
+join(struct parts *parts, struct err *err)
+{
+    struct run *run = parts->run;
+    struct run_patience patience = run_patience(run);
+    int r;
+
+    do
+        r = batch_partitions_join(run->env->store, &parts->share, run->step_id, err);
+    while (run_wait_after(run, &patience, r, err));
+    return r;
+}
+
+/* --- partitions, one after the other --- */
+
 /* Take and carry out until none is free. STEP_COMPLETED: then. */
 static int
 work_off(struct parts *parts, struct err *err)
@@ -190,13 +268,11 @@ work_off(struct parts *parts, struct err *err)
 
         if (asked_to_end(parts, &r))
             return r;
-        r = batch_partition_take(run->env->store, &parts->share, &run->arena,
-                                 &partition, err);
+        r = take(parts, &partition, err);
         if (r == BATCH_LOST)
             return STEP_LOST;
         if (r == BATCH_OK)
-            r = batch_partitions_stand(run->env->store, parts->share.instance_id,
-                                       parts->share.step, &stand, err);
+            r = look(parts, &stand, err);
         if (r == BATCH_NONE_FREE || stand.failed > 0)
             return STEP_COMPLETED;
         if (r < 0)
@@ -248,28 +324,29 @@ open_parts(struct parts *parts, struct io_ctx *io, struct err *err)
         .execution_id = run->execution_id,
         .step = share->step,
     };
-    size_t loaded = 0;
+    struct run_patience patience;
     size_t count = 0;
     int64_t left;
-    int r =
-        batch_partitions_there(run->env->store, share->instance_id, share->step, err);
+    int r = are_there(parts, err);
 
     if (r == 0)
         r = cut(parts, io, cuts, &count, err);
     else if (r == 1)
-        r = batch_partitions_stand(run->env->store, share->instance_id, share->step,
-                                   &stand, err);
+        r = look(parts, &stand, err);
     if (r >= 0)
-        r = queue_load(run->env->store, run->request_id, run->request_id, &run->arena,
-                       &parent, &loaded, err);
+        r = load_parent(run, &parent, err);
     if (r < 0)
         return r;
     left = (int64_t)count + stand.count - stand.completed;
     /* maxCalls is counted by request: then nobody may call beside us. */
     hands.count = left > 1 && run->max_calls < 0 ? (size_t)(left - 1) : 0;
-    return batch_partitions_open(run->env->store, share,
-                                 key_of(parts) ? key_of(parts) : "", cuts, count,
-                                 &hands, err);
+    patience = run_patience(run);
+    do
+        r = batch_partitions_open(run->env->store, share,
+                                  key_of(parts) ? key_of(parts) : "", cuts, count,
+                                  &hands, err);
+    while (run_wait_after(run, &patience, r, err));
+    return r;
 }
 
 static void
@@ -299,22 +376,26 @@ wait_for_news(struct parts *parts, enum run_wish until)
     }
 }
 
-/* The hands have been asked to end: see that they have, for what ended must have
- * ended. Who may not wait does not: our end takes their right to write. */
+/* Let no more hands begin, ask those that have to end, and see that they do, for what
+ * ended must have ended. Who may not wait does not: our end takes their right to write.
+ */
 static void
 see_them_off(struct parts *parts)
 {
     struct run *run = parts->run;
+    struct run_patience patience = run_patience(run);
     struct batch_partitions stand = {0};
     struct err ignored = {0};
+    int r;
 
-    if (queue_hands_ask(run->env->store, run->request_id, false, "pawl", &ignored) < 0)
+    do
+        r = queue_hands_end(run->env->store, run->request_id, &ignored);
+    while (run_wait_after(run, &patience, r, &ignored));
+    if (r < 0)
         return;
     for (;;) {
         if (run_wish(run) >= RUN_TIMEOUT || atomic_load(&run->cut) ||
-            batch_partitions_stand(run->env->store, parts->share.instance_id,
-                                   parts->share.step, &stand, &ignored) < 0 ||
-            stand.held == 0)
+            look(parts, &stand, &ignored) < 0 || stand.held == 0)
             return;
         wait_for_news(parts, RUN_TIMEOUT);
     }
@@ -331,7 +412,6 @@ static int
 carry_all(struct parts *parts, struct io_ctx *io, struct err *err)
 {
     struct run *run = parts->run;
-    const struct batch_share *share = &parts->share;
 
     for (;;) {
         struct batch_partitions stand = {0};
@@ -339,8 +419,7 @@ carry_all(struct parts *parts, struct io_ctx *io, struct err *err)
 
         if (r != STEP_COMPLETED)
             return r;
-        r = batch_partitions_stand(run->env->store, share->instance_id, share->step,
-                                   &stand, err);
+        r = look(parts, &stand, err);
         if (r < 0)
             return r;
         if (stand.failed > 0)
@@ -381,8 +460,7 @@ run_parts(struct run *run, struct step_ctx *ctx, struct err *err)
     store_unsubscribe(run->env->store, subscription);
     if (outcome == STEP_LOST)
         return outcome;
-    if (batch_partitions_join(run->env->store, &parts.share, run->step_id, &note) ==
-        BATCH_LOST)
+    if (join(&parts, &note) == BATCH_LOST)
         return STEP_LOST;
     if (outcome == STEP_COMPLETED && note.code) {
         *err = note;
@@ -396,15 +474,21 @@ run_parts(struct run *run, struct step_ctx *ctx, struct err *err)
 int
 run_hand_prepare(struct run *run, struct err *err)
 {
+    struct run_patience patience = run_patience(run);
     struct execution execution = {0};
-    int r = queue_hand_get(run->env->store, run->request_id, &run->arena, &run->parent,
-                           err);
+    int r;
 
     run->is_hand = true;
+    do
+        r = queue_hand_get(run->env->store, run->request_id, &run->arena, &run->parent,
+                           err);
+    while (run_wait_after(run, &patience, r, err));
     if (r <= 0)
         return r;
-    r = batch_execution_get(run->env->store, run->parent.execution_id, &run->arena,
-                            &execution, err);
+    do
+        r = batch_execution_get(run->env->store, run->parent.execution_id, &run->arena,
+                                &execution, err);
+    while (run_wait_after(run, &patience, r, err));
     if (r == 0)
         r = queue_job_parse(run->job->definition, &run->rules, err);
     if (r == 0)
@@ -444,6 +528,7 @@ run_hand(struct run *run, struct err *err)
                   .parent_token = run->parent.parent_token},
         .total_rows = -1,
     };
+    struct run_patience patience;
     int r;
 
     if (!parts.def || !json_object_get(parts.def, "partitions"))
@@ -453,6 +538,9 @@ run_hand(struct run *run, struct err *err)
     if (r != STEP_LOST)
         return r;
     /* Whose claim is gone, the parent's or ours? */
-    r = queue_claim_holds(run->env->store, run->request_id, run->token, err);
+    patience = run_patience(run);
+    do
+        r = queue_claim_holds(run->env->store, run->request_id, run->token, err);
+    while (run_wait_after(run, &patience, r, err));
     return r < 0 ? r : r == 1 ? STEP_COMPLETED : STEP_LOST;
 }

@@ -1,9 +1,10 @@
 -- Where PostgreSQL differs: several take at once.
 
--- name: partition_free (instance_id bigint, step text) -> (n bigint, lower bigint,
--- upper bigint, read_count bigint, write_count bigint, filter_count bigint,
+-- name: partition_free (instance_id bigint, step text, request_id bigint) -> (n bigint,
+-- lower bigint, upper bigint, read_count bigint, write_count bigint, filter_count bigint,
 -- skip_count bigint, commits bigint, rollbacks bigint, chunk bigint, position text,
 -- writer_state text, hold bigint)
+-- request_id: who asks.
 -- One that nobody works on: also if it was held under a claim that is gone.
 SELECT p.n, p.lower, p.upper, p.read_count, p.write_count, p.filter_count, p.skip_count,
     p.commits, p.rollbacks, p.chunk, p.position, p.writer_state, CAST(nextval('pawl.token') AS bigint) AS hold
@@ -12,6 +13,7 @@ WHERE p.instance_id = $1 AND p.step = $2
     -- who comes late begins nothing of what is to stop
     AND NOT EXISTS (SELECT 1 FROM pawl.flag f JOIN pawl.execution e
         ON e.request_id = f.request_id WHERE e.instance_id = $1)
+    AND NOT EXISTS (SELECT 1 FROM pawl.flag f WHERE f.request_id = $3)
     AND (p.state = 'FREE' OR (p.state = 'HELD'
         AND NOT (EXISTS (SELECT 1 FROM pawl.claim c
             WHERE c.token = p.token AND p.request_id BETWEEN c.first_id AND c.last_id)

@@ -23,6 +23,18 @@ UPDATE pawl.step_partition SET state = 'HELD', hold = $1, request_id = $2, token
     parent_id = $4, parent_token = $5
 WHERE instance_id = $6 AND step = $7 AND n = $8;
 
+-- name: partition_mine (instance_id bigint, step text, request_id bigint, token bigint)
+-- -> (n bigint, lower bigint, upper bigint, read_count bigint, write_count bigint,
+-- filter_count bigint, skip_count bigint, commits bigint, rollbacks bigint, chunk bigint,
+-- position text, writer_state text, hold bigint)
+-- What this claim has taken, though it may not know: the answer to that can be lost.
+SELECT p.n, p.lower, p.upper, p.read_count, p.write_count, p.filter_count, p.skip_count,
+    p.commits, p.rollbacks, p.chunk, p.position, p.writer_state, p.hold
+FROM pawl.step_partition p
+WHERE p.instance_id = $1 AND p.step = $2 AND p.request_id = $3 AND p.token = $4
+    AND p.state = 'HELD'
+ORDER BY p.n LIMIT 1;
+
 -- name: partition_let_go (to_state text, message text, instance_id bigint, step text,
 -- n bigint, hold bigint)
 UPDATE pawl.step_partition SET state = $1, message = $2
@@ -79,6 +91,10 @@ SELECT h.parent_id, h.parent_token,
          AND h.parent_id BETWEEN c.first_id AND c.last_id) AS nonce,
     h.execution_id, h.step
 FROM pawl.hand h WHERE h.request_id = $1;
+
+-- name: hands_there (parent_id bigint, parent_token bigint, step text) -> (n bigint)
+SELECT count(*) AS n FROM pawl.hand h
+WHERE h.parent_id = $1 AND h.parent_token = $2 AND h.step = $3;
 
 -- name: hands_open (parent_id bigint) -> (request_id bigint)
 SELECT h.request_id FROM pawl.hand h

@@ -31,6 +31,18 @@ site_release(struct site *site)
     arena_release(&site->arena);
 }
 
+/* The next hand that waits. */
+static struct batch_share
+claim_hand(struct harness *h, const struct site *site, const char *worker)
+{
+    struct batch_share share = site->run;
+    struct claim claim = claim_one(h, worker);
+
+    share.request_id = claim.first_id;
+    share.token = claim.token;
+    return share;
+}
+
 /* Under way, cut in three, two hands asked for; the first of them is claimed by w2. */
 static void
 begin(struct harness *h, struct site *site)
@@ -42,7 +54,6 @@ begin(struct harness *h, struct site *site)
     struct submit_order order;
     struct hand_order hands = {.step = "copy", .count = 2};
     struct request parent;
-    struct claim claim;
     struct err err = {0};
 
     site->job = define_job(h, &(struct job_text){.name = "task",
@@ -75,10 +86,7 @@ begin(struct harness *h, struct site *site)
     assert_int_equal(
         batch_partitions_open(h->store, &site->run, "id", cuts, 3, &hands, &err),
         BATCH_OK);
-    claim = claim_one(h, "w2");
-    site->hand = site->run;
-    site->hand.request_id = claim.first_id;
-    site->hand.token = claim.token;
+    site->hand = claim_hand(h, site, "w2");
 }
 
 static struct batch_partition
@@ -145,29 +153,31 @@ test_partitions_are_taken_once_and_joined_when_all_are_done(struct harness *h)
     scoped(site_release) struct site site = {0};
     struct batch_partition a, b, c, none;
     scoped(arena_release) struct arena arena = {0};
+    struct batch_share other;
     struct execution execution;
     struct err err = {0};
 
     begin(h, &site);
+    other = claim_hand(h, &site, "w3");
     a = take(h, &site, &site.run);
     b = take(h, &site, &site.hand);
-    c = take(h, &site, &site.hand);
+    c = take(h, &site, &other);
     assert_int_equal(a.n + 10 * b.n + 100 * c.n, 321);
     assert_true(b.cut.has_lower && b.cut.lower == 10 && b.cut.upper == 20);
-    assert_int_equal(
-        batch_partition_take(h->store, &site.run, &site.arena, &none, &err),
-        BATCH_NONE_FREE);
     assert_int_equal(stand(h, &site).held, 3);
     assert_int_equal(chunk(h, &site.run, &a, 1, true), BATCH_OK);
     assert_int_equal(chunk(h, &site.hand, &b, 1, false), BATCH_OK);
     assert_int_equal(chunk(h, &site.hand, &b, 2, true), BATCH_OK);
+    assert_int_equal(
+        batch_partition_take(h->store, &site.hand, &site.arena, &none, &err),
+        BATCH_NONE_FREE);
     assert_int_equal(batch_partitions_join(h->store, &site.run, site.step_id, &err),
                      BATCH_OK);
     assert_ok(
         batch_execution_get(h->store, site.execution_id, &arena, &execution, &err),
         &err);
     assert_int_equal(execution.steps[0].state, EXECUTION_STARTED);
-    assert_int_equal(chunk(h, &site.hand, &c, 1, true), BATCH_OK);
+    assert_int_equal(chunk(h, &other, &c, 1, true), BATCH_OK);
     assert_int_equal(batch_partitions_join(h->store, &site.run, site.step_id, &err),
                      BATCH_OK);
     assert_ok(
@@ -280,7 +290,64 @@ test_a_failed_partition_is_told_and_free_again_for_the_next_try(struct harness *
         -ERR_INVALID);
     assert_non_null(strstr(err.text, "was cut by \"id\""));
     assert_int_equal(stand(h, &site).count, 3);
-    assert_int_equal(take(h, &site, &site.run).n, partition.n);
+    assert_int_equal(take(h, &site, &site.hand).n, partition.n);
+}
+
+/* The answer to a commit can be lost: who asks again gets what it has taken, and the
+ * hands are not let in twice. */
+static void
+test_A34_what_was_taken_or_opened_is_found_again(struct harness *h)
+{
+    scoped(site_release) struct site site = {0};
+    struct batch_partition first, again;
+    struct request parent;
+    struct hand_order hands = {.step = "copy", .count = 2};
+    struct err err = {0};
+
+    begin(h, &site);
+    first = take(h, &site, &site.hand);
+    assert_int_equal(chunk(h, &site.hand, &first, 1, false), BATCH_OK);
+    again = take(h, &site, &site.hand);
+    assert_int_equal(again.n, first.n);
+    assert_int_equal(again.hold, first.hold);
+    assert_int_equal(again.point.chunk, 1);
+    assert_int_not_equal(take(h, &site, &site.run).n, first.n);
+    parent = get(h, &site.arena, site.parent_id);
+    hands.job = site.job;
+    hands.parent = &parent;
+    hands.parent_token = site.parent.token.number;
+    hands.execution_id = site.execution_id;
+    assert_int_equal(
+        batch_partitions_open(h->store, &site.run, "id", cuts, 3, &hands, &err),
+        BATCH_OK);
+    assert_int_equal(harness_i64(h, "SELECT count(*) FROM pawl.hand"), 2);
+    assert_int_equal(stand(h, &site).count, 3);
+    assert_consistent(h);
+}
+
+/* A drain stops the run but asks nobody else: it sees its hands off itself. */
+static void
+test_A19_a_hand_that_was_sent_away_takes_nothing_and_no_other_comes(struct harness *h)
+{
+    scoped(site_release) struct site site = {0};
+    scoped(arena_release) struct arena arena = {0};
+    struct batch_partition held, none;
+    struct err err = {0};
+
+    begin(h, &site);
+    held = take(h, &site, &site.hand);
+    assert_ok(queue_hands_end(h->store, site.parent_id, &err), &err);
+    assert_true(get(h, &arena, site.hand.request_id).stop_asked);
+    assert_int_equal(get(h, &arena, site.hand.request_id + 1).outcome,
+                     OUTCOME_CANCELLED);
+    assert_int_equal(chunk(h, &site.hand, &held, 1, true), BATCH_OK);
+    assert_int_equal(
+        batch_partition_take(h->store, &site.hand, &site.arena, &none, &err),
+        BATCH_NONE_FREE);
+    /* The run itself is asked by its worker. That is no stop of somebody, after which
+     * it would not go on by itself. */
+    assert_false(get(h, &arena, site.parent_id).stop_asked);
+    assert_consistent(h);
 }
 
 static void
@@ -327,6 +394,8 @@ main(void)
         store_test(test_a_failed_partition_is_told_and_free_again_for_the_next_try),
         store_test(test_hands_end_with_their_parent_and_nothing_follows_them),
         store_test(test_a_cancel_or_stop_is_for_the_hands_too),
+        store_test(test_A34_what_was_taken_or_opened_is_found_again),
+        store_test(test_A19_a_hand_that_was_sent_away_takes_nothing_and_no_other_comes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /*
  * A34: a call to the store that fails once, whichever it is, ends no run: not at its
- * start, not between two steps, not at a chunk, not at the end. Each run is carried
+ * start, not between two steps, not at a chunk or a partition, not at the end. Each run
+ * is carried
  * over connections whose n-th call fails, for each n; it must be COMPLETED, by one
  * execution, with each row once. The quick suite takes some of the calls, PAWL_FULL
  * each of them.
@@ -25,6 +26,7 @@
 struct place {
     struct harness *h;
     char folder[64];
+    const char *job;
     struct config *config;
     struct queue_job *rules;
     struct result_store *results;
@@ -75,14 +77,22 @@ load(struct place *p)
         "ORDER BY id\"}\n        write: {database: main, table: copied}\n"
         "      - name: file\n        chunk: 10\n"
         "        read: {database: shop, sql: \"SELECT id FROM city\"}\n"
-        "        write: {file: made.csv}\n",
+        "        write: {file: made.csv}\n"
+        "  parts:\n    retry: none\n    duplicates: allow\n"
+        "    params: {run: {type: integer}}\n    steps:\n"
+        "      - name: rows\n        chunk: 4\n        partitions: 3\n"
+        "        partition: {key: id}\n"
+        "        read: {database: shop, sql: \"SELECT id, :run AS run FROM city\"}\n"
+        "        write: {database: main, table: copied}\n",
         p->h->url, p->folder, p->folder, p->folder);
     assert_int_equal(fclose(file), 0);
     if (config_load(path, no_env, NULL, &p->config, &errors, &err) < 0) {
         config_errors_print(&errors, stderr);
         fail();
     }
-    assert_ok(queue_job_parse(p->config->jobs[0].definition, &p->rules, &err), &err);
+    assert_ok(queue_job_parse(config_job_find(p->config, p->job)->definition, &p->rules,
+                              &err),
+              &err);
 }
 
 static void
@@ -105,12 +115,12 @@ make_shop(struct place *p)
 }
 
 static void
-place_open(struct place *p, struct harness *h)
+place_open(struct place *p, struct harness *h, const char *job)
 {
     struct err err = {0};
     char path[128];
 
-    *p = (struct place){.h = h};
+    *p = (struct place){.h = h, .job = job};
     snprintf(p->folder, sizeof(p->folder), "/tmp/pawl-faults-XXXXXX");
     assert_non_null(mkdtemp(p->folder));
     make_shop(p);
@@ -145,9 +155,8 @@ claim_new(struct place *p, int64_t run, int64_t *ret_id)
                                  .source = SOURCE_API,
                                  .lane = "normal",
                                  .restart = -1};
-    static const char *const job = "load";
     const struct claim_want want = {
-        .worker = "w1", .lane = "normal", .jobs = &job, .n_jobs = 1, .max = 1};
+        .worker = "w1", .lane = "normal", .jobs = &p->job, .n_jobs = 1, .max = 1};
     struct submit_answer answer;
     struct claim claims[1];
     size_t count = 0;
@@ -184,7 +193,7 @@ carry_failing_at(struct place *p, int n, enum faulty_how how)
     assert_ok(fs_mkdir_private(temp, &err), &err);
     claim = claim_new(p, how * CALLS_MAX + n, &id);
     db_faulty_arm(newest, n, how);
-    run = run_new(&env, id, "load", claim.token);
+    run = run_new(&env, id, p->job, claim.token);
     run_carry_out(run, &report);
     run_free(run);
     db_faulty_arm(newest, 0, FAULTY_ONCE);
@@ -206,17 +215,25 @@ carry_failing_at(struct place *p, int n, enum faulty_how how)
                                  "FROM copied WHERE run = %d",
                                  how * CALLS_MAX + n),
                      ROWS * 1000 + ROWS);
+    /* Hands were let in once, and none is left. */
+    assert_int_equal(
+        harness_i64(p->h,
+                    "SELECT count(*) FROM pawl.request r WHERE r.id > %lld "
+                    "AND r.source = 'partition'",
+                    (long long)id),
+        strcmp(p->job, "parts") == 0 ? 2 : 0);
+    assert_int_equal(harness_i64(p->h, "SELECT count(*) FROM pawl.ready"), 0);
     return db_faulty_hits() > before;
 }
 
 static void
-sweep(struct harness *h, enum faulty_how how, int first)
+sweep(struct harness *h, const char *job, enum faulty_how how, int first)
 {
     int step = getenv("PAWL_FULL") ? 1 : QUICK_STEP;
     int n = getenv("PAWL_FULL") ? 1 : first;
     struct place p;
 
-    place_open(&p, h);
+    place_open(&p, h, job);
     for (; carry_failing_at(&p, n, how); n += step)
         assert_true(n < CALLS_MAX);
     assert_true(n > 40); /* start, two steps, four chunks, end */
@@ -226,13 +243,25 @@ sweep(struct harness *h, enum faulty_how how, int first)
 static void
 test_A34_a_call_that_fails_once_ends_no_run(struct harness *h)
 {
-    sweep(h, FAULTY_ONCE, 1);
+    sweep(h, "load", FAULTY_ONCE, 1);
 }
 
 static void
 test_A34_a_commit_whose_answer_is_lost_ends_no_run(struct harness *h)
 {
-    sweep(h, FAULTY_COMMIT_LOST, 2);
+    sweep(h, "load", FAULTY_COMMIT_LOST, 2);
+}
+
+static void
+test_A34_a_call_that_fails_once_ends_no_step_in_partitions(struct harness *h)
+{
+    sweep(h, "parts", FAULTY_ONCE, 3);
+}
+
+static void
+test_A34_a_commit_whose_answer_is_lost_ends_no_step_in_partitions(struct harness *h)
+{
+    sweep(h, "parts", FAULTY_COMMIT_LOST, 1);
 }
 
 /* Who cuts a run off while it is connecting finds no statement to cut off. */
@@ -248,7 +277,7 @@ test_A19_a_run_that_is_cut_off_begins_no_statement(struct harness *h)
     struct run *run;
     int64_t id;
 
-    place_open(&p, h);
+    place_open(&p, h, "load");
     snprintf(temp, sizeof(temp), "%s/tmp", p.folder);
     assert_ok(fs_mkdir_private(temp, &err), &err);
     env = (struct run_env){.config = p.config,
@@ -276,6 +305,12 @@ main(void)
         store_test_pg(test_A34_a_call_that_fails_once_ends_no_run),
         store_test_sqlite(test_A34_a_commit_whose_answer_is_lost_ends_no_run),
         store_test_pg(test_A34_a_commit_whose_answer_is_lost_ends_no_run),
+        store_test_sqlite(test_A34_a_call_that_fails_once_ends_no_step_in_partitions),
+        store_test_pg(test_A34_a_call_that_fails_once_ends_no_step_in_partitions),
+        store_test_sqlite(
+            test_A34_a_commit_whose_answer_is_lost_ends_no_step_in_partitions),
+        store_test_pg(
+            test_A34_a_commit_whose_answer_is_lost_ends_no_step_in_partitions),
         store_test_sqlite(test_A19_a_run_that_is_cut_off_begins_no_statement),
     };
 
