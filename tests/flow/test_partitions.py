@@ -165,7 +165,7 @@ def test_a_stop_ends_all_and_the_next_request_goes_on(site):
     if site.kind == "sqlite":
         pytest.skip("rows come too fast to be stopped in the middle")
     empty(site)
-    request = site.submit_id("copy", ms=20)
+    request = site.submit_id("copy", ms=8)
     wait_for(lambda: site.sql("SELECT count(*) AS n FROM copied")[0]["n"] > 100, "begun")
     site.pawl("stop", str(request))
     assert site.wait_final(request)["outcome"] == "STOPPED"
@@ -174,3 +174,30 @@ def test_a_stop_ends_all_and_the_next_request_goes_on(site):
     assert 0 < copied < ROWS
     site.wait_done(site.submit_id("copy"))
     assert_each_once(site)
+
+
+def test_A19_a_drain_of_the_run_lets_no_hand_go_on(site):
+    """Hands of the other worker stop, those that wait come never, and all goes on later."""
+    if site.kind == "sqlite":
+        pytest.skip("there is one worker")
+    empty(site)
+    site.worker.stop()
+    site.configure(JOBS["pg"], "lanes: {normal: 1, large: 1}\n")
+    first = site.start_worker("first")
+    request = site.submit_id("copy", ms=5)
+    wait_for(lambda: site.sql("SELECT count(*) AS n FROM copied")[0]["n"] > 0, "begun")
+    second = site.start_worker("second")
+    wait_for(lambda: len(site.sql("SELECT DISTINCT worker FROM pawl.claim")) == 2, "both work")
+    first.stop()
+    ended = site.wait_final(request)
+    assert ended["outcome"] == "STOPPED", ended
+    assert_no_hand_is_left(site)
+    copied = site.sql("SELECT count(*) AS n FROM copied")[0]["n"]
+    assert 0 < copied < ROWS
+    assert site.sql("SELECT count(*) AS n FROM pawl.outcome o JOIN pawl.hand h "
+                    f"ON h.request_id = o.id WHERE h.parent_id = {request} "
+                    "AND o.outcome = 'CANCELLED'")[0]["n"] >= 1
+    site.wait_done(site.submit_id("copy"))
+    assert_each_once(site)
+    second.stop()
+    site.start_worker("worker")
