@@ -245,6 +245,7 @@ add_step(struct db *db, struct step_start *start, struct err *err)
         p_i64(point->chunk),
         p_opt_text(point->position),
         p_opt_text(point->writer_state),
+        p_opt_text(order->kind),
     };
     int r = db_query_i64(db, store_sql(db, STMT_BATCH_STEP_ADD), params,
                          array_len(params), &started->step_id, err);

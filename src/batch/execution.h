@@ -107,6 +107,7 @@ struct batch_step_order {
     const char *name;
     int ordinal;
     const char *effect; /* promise of its writer: transactional, file, at-least-once */
+    const char *kind;   /* what kind of step it is; NULL: not told */
     bool again; /* also if an earlier execution completed it: then from the start */
 };
 
@@ -122,6 +123,18 @@ struct batch_step_started {
 int batch_step_start(struct store *store, const struct batch_step_order *order,
                      struct arena *arena, struct batch_step_started *ret_started,
                      struct err *err) must_check;
+
+/* A step that executions of the instance before this one have begun. */
+struct batch_step_begun {
+    const char *name;
+    const char *kind; /* when it was begun last; NULL: not told */
+    bool completed;
+};
+
+/* In order of their ordinals; all in the arena. */
+int batch_steps_begun(struct store *store, int64_t execution_id, struct arena *arena,
+                      struct batch_step_begun **ret_steps, size_t *ret_count,
+                      struct err *err) must_check;
 
 struct checkpoint {
     int64_t request_id;

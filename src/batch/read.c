@@ -4,7 +4,10 @@
 #include "batch/execution.h"
 #include "store/store.h"
 
-#define GROW 32
+#include <string.h>
+
+#define GROW      32
+#define BEGUN_MAX 1000
 
 struct get {
     int64_t request_id; /* or 0: by execution_id */
@@ -182,4 +185,50 @@ batch_execution_of_request(struct store *store, int64_t request_id, struct arena
     if (r == 0)
         *ret_execution = get.execution;
     return r;
+}
+
+/* --- what was begun before --- */
+
+struct begun {
+    int64_t execution_id;
+    struct arena *arena;
+    struct batch_step_begun *steps;
+    size_t count;
+};
+
+static int
+begun_fn(struct db *db, void *arg, struct err *err)
+{
+    struct begun *begun = arg;
+    scoped(db_rows_end) struct db_rows rows = {0};
+    int r = db_ask(db, store_sql(db, STMT_BATCH_STEPS_BEGUN), &rows, err,
+                   p_i64(begun->execution_id));
+
+    begun->count = 0;
+    if (r < 0)
+        return r;
+    while (begun->count < BEGUN_MAX && (r = db_next(&rows, err)) > 0)
+        begun->steps[begun->count++] = (struct batch_step_begun){
+            .name = text(&rows, 0, begun->arena),
+            .completed = strcmp(db_text(&rows, 1), "COMPLETED") == 0,
+            .kind = text(&rows, 2, begun->arena),
+        };
+    return r < 0 ? r : 0;
+}
+
+int
+batch_steps_begun(struct store *store, int64_t execution_id, struct arena *arena,
+                  struct batch_step_begun **ret_steps, size_t *ret_count,
+                  struct err *err)
+{
+    struct begun begun = {.execution_id = execution_id, .arena = arena};
+    int r;
+
+    begun.steps = arena_array(arena, struct batch_step_begun, BEGUN_MAX);
+    r = store_read(store, begun_fn, &begun, err);
+    if (r < 0)
+        return r;
+    *ret_steps = begun.steps;
+    *ret_count = begun.count;
+    return 0;
 }

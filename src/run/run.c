@@ -198,6 +198,7 @@ begin_step(struct run *run, int ordinal, const json_t *def,
            struct batch_step_started *ret_started, struct step_result *ret_made,
            struct err *err)
 {
+    char kind[STEP_KIND_MAX];
     struct batch_step_order order = {
         .execution_id = run->execution_id,
         .request_id = run->request_id,
@@ -205,10 +206,12 @@ begin_step(struct run *run, int ordinal, const json_t *def,
         .name = run->step_name,
         .ordinal = ordinal,
         .effect = step_effect(def),
+        .kind = kind,
         .again = step_again(def),
     };
     int r;
 
+    step_kind(def, kind);
     r = ask_to_begin(run, &order, ret_started, err);
     if (r != BATCH_OK || !ret_started->completed)
         return r;

@@ -498,28 +498,12 @@ run_hand_prepare(struct run *run, struct err *err)
     return r < 0 ? r : 1;
 }
 
-static const json_t *
-step_of(const struct run *run, const char *name)
-{
-    const json_t *def;
-    size_t i;
-
-    json_array_foreach(run->job->steps, i, def)
-    {
-        const char *own = json_string_value(json_object_get(def, "name"));
-
-        if (own && strcmp(own, name) == 0)
-            return def;
-    }
-    return NULL;
-}
-
 int
 run_hand(struct run *run, struct err *err)
 {
     struct parts parts = {
         .run = run,
-        .def = step_of(run, run->parent.step),
+        .def = run_step_named(run, run->parent.step),
         .share = {.instance_id = run->instance_id,
                   .step = run->parent.step,
                   .request_id = run->request_id,

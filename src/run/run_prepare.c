@@ -166,8 +166,10 @@ start_execution(struct run *run, const struct request *request, struct err *err)
     run->goes_on = started.resumed;
     if (run_wish(run) == RUN_STOP) /* asked before there was an execution */
         run_stopping_record(run);
-    if (started.resumed)
-        return take_params(run, started.params, err);
+    if (started.resumed) {
+        r = run_check_steps(run, err);
+        return r < 0 ? r : take_params(run, started.params, err);
+    }
     if (order.one_alive) {
         struct err ignored = {0}; /* the house is kept each hour */
 
@@ -233,7 +235,7 @@ run_prepare(struct run *run, enum request_outcome *ret_outcome, struct err *err)
     /* A neighbour of the runs' folders: those go when the worker starts. */
     run->files_folder = arena_printf(&run->arena, "%s-kept/%" PRId64,
                                      run->env->temp_folder, run->instance_id);
-    if (r == -ERR_JOB_ALREADY_RUNNING || r == -ERR_ALREADY_FINAL)
+    if (r == -ERR_JOB_ALREADY_RUNNING || r == -ERR_ALREADY_FINAL || r == -ERR_GONE)
         *ret_outcome = OUTCOME_REFUSED;
     return r;
 }

@@ -109,6 +109,13 @@ void run_step_prepare(struct run *run, struct io_ctx *io, struct step_ctx *ctx);
 int run_prepare(struct run *run, enum request_outcome *ret_outcome,
                 struct err *err) must_check;
 
+/* The job's definition of the step of that name, or NULL. */
+const json_t *run_step_named(const struct run *run, const char *name);
+
+/* Going on: are the steps that were begun still steps of the job, and those that are
+ * not done what they were? -ERR_GONE, saying which is not. */
+int run_check_steps(struct run *run, struct err *err) must_check;
+
 /*
  * What a step that an earlier execution completed has made: its finished part waits to
  * be published. RUN_MADE: ret_made says it, empty if it makes no file. RUN_MADE_GONE:

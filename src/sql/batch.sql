@@ -106,12 +106,27 @@ UPDATE pawl.execution SET last_updated = pawl_now() WHERE id = $1;
 -- name: batch_step_add (execution_id bigint, name text, ordinal bigint, state text,
 -- effect text, read_count bigint, write_count bigint, filter_count bigint,
 -- skip_count bigint, commits bigint, rollbacks bigint, chunk bigint, position text,
--- writer_state text) -> (id bigint)
+-- writer_state text, kind text) -> (id bigint)
 INSERT INTO pawl.step_execution (execution_id, name, ordinal, state, effect, read_count,
     write_count, filter_count, skip_count, commits, rollbacks, chunk, position,
-    writer_state, started_at, last_updated)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, pawl_now(), pawl_now())
+    writer_state, kind, started_at, last_updated)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, pawl_now(),
+    pawl_now())
 RETURNING id;
+
+-- name: batch_steps_begun (execution_id bigint) -> (name text, state text, kind text)
+-- Of each step that the executions of this instance before this one have begun, its last
+-- row.
+SELECT s.name, s.state, s.kind
+FROM pawl.execution mine
+JOIN pawl.execution e ON e.instance_id = mine.instance_id AND e.id < mine.id
+JOIN pawl.step_execution s ON s.execution_id = e.id
+WHERE mine.id = $1
+    AND NOT EXISTS (SELECT 1 FROM pawl.execution e2
+        JOIN pawl.step_execution s2 ON s2.execution_id = e2.id
+        WHERE e2.instance_id = mine.instance_id AND e2.id > e.id AND e2.id < mine.id
+            AND s2.name = s.name)
+ORDER BY s.ordinal, s.id;
 
 -- name: batch_step_before (execution_id bigint, name text) -> (state text, token bigint,
 -- read_count bigint, write_count bigint, filter_count bigint, skip_count bigint,

@@ -101,6 +101,12 @@ int step_run(struct step_ctx *ctx, struct step_result *ret_result,
 /* Effect class of the step for people: "transactional", "file", "at-least-once". */
 const char *step_effect(const json_t *def);
 
+/* What kind of step it is, for comparing and for people: "sql", "chunk from csv into
+ * main". A step that goes on must be what it was. */
+#define STEP_KIND_MAX 80
+
+void step_kind(const json_t *def, char ret_kind[STEP_KIND_MAX]);
+
 /* Is it carried out again when the instance goes on, though it was completed (A37)? */
 bool step_again(const json_t *def);
 

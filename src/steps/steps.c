@@ -10,6 +10,8 @@
 #include "steps/chunk.h"
 #include "steps/once.h"
 
+#include <stdio.h>
+
 static const char *
 effect_of_writer(const json_t *def)
 {
@@ -97,4 +99,34 @@ step_again(const json_t *def)
     const struct step_type *type = type_of(def);
 
     return type && type->again;
+}
+
+static const char *
+target_of(const json_t *write)
+{
+    const char *database = json_string_value(json_object_get(write, "database"));
+
+    if (json_object_get(write, "file"))
+        return "a file";
+    if (json_object_get(write, "http"))
+        return "calls";
+    return str_eq(database, "main") ? "main" : "another database";
+}
+
+/* Neither the format of a file, which is started over, nor the database's name, which
+ * may be changed: the checkpoint in it tells. */
+void
+step_kind(const json_t *def, char ret_kind[STEP_KIND_MAX])
+{
+    const struct step_type *type = type_of(def);
+    const struct reader_kind *reader = NULL;
+    struct err ignored = {0}; /* it was checked */
+
+    snprintf(ret_kind, STEP_KIND_MAX, "%s", type ? type->name : "none");
+    if (!json_object_get(def, "read") ||
+        format_choose_reader(json_object_get(def, "read"), &reader, &ignored) < 0)
+        return;
+    snprintf(ret_kind, STEP_KIND_MAX, "%s from %s into %s%s", type->name, reader->name,
+             target_of(json_object_get(def, "write")),
+             json_object_get(def, "partitions") ? ", in partitions" : "");
 }

@@ -345,3 +345,61 @@ def test_a_restart_names_the_job_that_is_gone_and_not_the_request(lone):
     lone.up()
     told = lone.pawl("restart", str(first), code=4)
     assert "there is no job load any more" in told.stderr
+
+
+# --- a job that is changed between a stop and going on ---
+
+CHANGED = """\
+  load:
+    retry: none
+    steps:
+      - name: first
+        read: {items: {n: [1, 2, 3]}}
+        write: {database: main, rows: "INSERT INTO effect VALUES ('first', CAST(:n AS integer))"}
+      - name: second
+        chunk: 2
+        read: {items: {n: [1, 2, 3, 4, 5]}}
+        write: {database: main, rows: "INSERT INTO effect VALUES ('second', CAST(:n AS integer))"}
+      - name: third
+        sql: "INSERT INTO effect VALUES ('third', 1)"
+"""
+SECOND = CHANGED[CHANGED.index("      - name: second"):CHANGED.index("      - name: third")]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "pg"] if pawl_env.FULL else ["sqlite"])
+def test_A22_A32_a_job_that_was_changed_goes_on_as_it_was_or_not_at_all(kind, cluster):
+    site = pawl_env.Site(kind, cluster, CHANGED, roles=False)
+    try:
+        site.pawl("migrate")
+        site.store_do("CREATE TABLE effect (tag text NOT NULL, n integer NOT NULL, "
+                      "CHECK (tag <> 'second' OR n < 4))")
+
+        def run(jobs_text, code, *told):
+            site.configure(jobs_text)
+            answer = site.pawl("run", "load", code=code)
+            for part in told:
+                assert part in answer.stderr + answer.stdout, answer
+            return site.sql("SELECT tag, count(*) AS n FROM effect GROUP BY tag ORDER BY tag")
+
+        there = run(CHANGED, 1, "step second")
+        assert there == [{"tag": "first", "n": 3}, {"tag": "second", "n": 2}]
+        site.store_do("ALTER TABLE effect RENAME TO checked")
+        site.store_do("CREATE TABLE effect (tag text, n integer)")
+        site.store_do("INSERT INTO effect SELECT tag, n FROM checked")
+        for changed, part in (
+                (CHANGED.replace("name: second", "name: renamed"), 'begun step "second"'),
+                (CHANGED.replace(SECOND, ""), 'begun step "second"'),
+                (CHANGED.replace("name: first", "name: other"), 'done step "first"'),
+                (CHANGED.replace(SECOND, SECOND.replace("chunk: 2", "partitions: 2")), "in partitions"),
+                (CHANGED.replace(SECOND, '      - name: second\n        sql: "DELETE FROM effect"\n'),
+                 'begun step "second" as "chunk from items into main", which is "sql" now')):
+            assert run(changed, 1, part, "restart: false") == there
+        last = site.sql("SELECT outcome FROM outcome ORDER BY id DESC LIMIT 1" if kind == "sqlite"
+                        else "SELECT outcome FROM pawl.outcome ORDER BY id DESC LIMIT 1")
+        assert last == [{"outcome": "REFUSED"}]
+        # Steps that were not begun may change, and statements and sizes as well.
+        changed = CHANGED.replace("name: third", "name: last").replace("'third'", "'last'")
+        assert run(changed.replace("chunk: 2", "chunk: 1"), 0) == [
+            {"tag": "first", "n": 3}, {"tag": "last", "n": 1}, {"tag": "second", "n": 5}]
+    finally:
+        site.discard()

@@ -2,8 +2,9 @@
  * A22, B20: a process that dies before any of its writes to disk or to a server, taken
  * in turn, loses and repeats nothing. The run is carried in a child that ends at the
  * n-th such call; another child closes what it held, asks again, and the result must
- * be that of a run left alone: the same rows once each, the same bytes of a file. The
- * quick suite takes some of the calls, PAWL_FULL each of them.
+ * be that of a run left alone: the same rows once each, the same bytes of a file; also
+ * where the store is of one kind of database and the rows go into the other. The quick
+ * suite takes some of the calls, PAWL_FULL each of them.
  */
 #include "tests/store/queue/common.h"
 
@@ -14,6 +15,7 @@
 #include "config/errors.h"
 #include "run/result_store.h"
 #include "run/run.h"
+#include "testdb.h"
 
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -114,6 +116,8 @@ struct place {
     char config[128];
     char results[128];
     char other_url[320]; /* of the database that is not the store */
+    bool across;         /* that one is of the other kind */
+    struct testdb pg;    /* beside a store in SQLite */
 };
 
 static void
@@ -171,7 +175,11 @@ make_other(struct place *p)
     scoped(db_closep) struct db *db = NULL;
     struct err err = {0};
 
-    if (p->h->kind == HARNESS_SQLITE)
+    if (p->h->kind == HARNESS_SQLITE && p->across) {
+        if (!testdb_init(&p->pg, TESTDB_PG))
+            skip();
+        snprintf(p->other_url, sizeof(p->other_url), "%s", p->pg.direct_url);
+    } else if ((p->h->kind == HARNESS_SQLITE) != p->across)
         snprintf(p->other_url, sizeof(p->other_url), "sqlite:%s/other.db", p->folder);
     else
         snprintf(p->other_url, sizeof(p->other_url), "%s", p->h->direct_url);
@@ -182,9 +190,9 @@ make_other(struct place *p)
 }
 
 static void
-place_open(struct place *p, struct harness *h)
+place_open(struct place *p, struct harness *h, bool across)
 {
-    *p = (struct place){.h = h};
+    *p = (struct place){.h = h, .across = across};
     snprintf(p->folder, sizeof(p->folder), "/tmp/pawl-kill-XXXXXX");
     assert_non_null(mkdtemp(p->folder));
     snprintf(p->config, sizeof(p->config), "%s/pawl.yaml", p->folder);
@@ -201,6 +209,8 @@ static void
 place_close(struct place *p)
 {
     harness_reopen(p->h);
+    if (p->pg.direct_url[0])
+        testdb_release(&p->pg);
     fs_remove_tree_quietly(p->folder);
 }
 
@@ -424,13 +434,13 @@ in_child(struct place *p, const char *job, int64_t run, int at)
 }
 
 static void
-kill_everywhere(struct harness *h, const char *job)
+kill_at_each(struct harness *h, const char *job, bool across)
 {
     bool full = getenv("PAWL_FULL") != NULL;
     int killed = 0;
     struct place p;
 
-    place_open(&p, h);
+    place_open(&p, h, across);
     assert_int_equal(in_child(&p, job, 1000000, 0), 0);
     for (int at = 1;; at += full ? 1 : 5 + at % QUICK_STEPS) {
         int ended = in_child(&p, job, at, at);
@@ -449,6 +459,12 @@ kill_everywhere(struct harness *h, const char *job)
 }
 
 static void
+kill_everywhere(struct harness *h, const char *job)
+{
+    kill_at_each(h, job, false);
+}
+
+static void
 test_A22_rows_for_the_store_are_there_once_whenever_it_dies(struct harness *h)
 {
     kill_everywhere(h, "main");
@@ -458,6 +474,16 @@ static void
 test_A22_rows_for_another_database_are_there_once_whenever_it_dies(struct harness *h)
 {
     kill_everywhere(h, "other");
+}
+
+/* From SQLite into PostgreSQL, from PostgreSQL into SQLite. */
+static void
+test_A22_rows_for_the_other_kind_of_database_are_there_once_whenever_it_dies(
+    struct harness *h)
+{
+    if (!getenv("PAWL_FULL"))
+        skip();
+    kill_at_each(h, "other", true);
 }
 
 static void
@@ -486,6 +512,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         both(test_A22_rows_for_the_store_are_there_once_whenever_it_dies),
         both(test_A22_rows_for_another_database_are_there_once_whenever_it_dies),
+        both(
+            test_A22_rows_for_the_other_kind_of_database_are_there_once_whenever_it_dies),
         both(test_B20_a_csv_has_the_same_bytes_whenever_it_dies),
         both(test_B20_json_lines_have_the_same_bytes_whenever_it_dies),
         both(test_B20_a_workbook_has_the_same_bytes_whenever_it_dies),
