@@ -146,6 +146,32 @@ def test_A27_what_a_dead_worker_holds_is_closed_for_who_asks_again(two):
     two.wait_done(answers[-1].json["requestId"])
 
 
+def test_A27_the_next_owner_of_an_SQLite_store_closes_what_a_killed_run_left(cluster):
+    def killed_run():
+        run = subprocess.Popen([PAWL, "run", "single", "-p", "rows=1000", "-p", "ms=20"],
+                               cwd=site.folder, env=site.environment(),
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            (row,) = wait_for(lambda: site.sql("SELECT first_id AS id FROM pawl.claim"), "it runs")
+        finally:
+            run.kill()
+            run.wait()
+        return row["id"]
+    site = Site("sqlite", cluster, JOBS, SETTINGS)
+    try:
+        site.pawl("migrate")
+        first = killed_run()
+        site.pawl("run", "single", "-p", "rows=1", "-p", "ms=1")
+        second = killed_run()
+        site.up()
+        for request_id in (first, second):
+            assert site.get(request_id)["outcome"] == "WORKER_LOST"
+        site.wait_done(site.submit_id("single", rows=1, ms=1))
+        site.close()
+    finally:
+        site.discard()
+
+
 @contextlib.contextmanager
 def blocked(site, table, role, n=1):
     """Nobody writes into the table until the end; n of the role have come and wait."""
