@@ -96,6 +96,7 @@ int verb_workers(struct cli *cli, struct err *err);
 int verb_check(struct cli *cli, struct err *err);
 int verb_doctor(struct cli *cli, struct err *err);
 int verb_fsck(struct cli *cli, struct err *err);
+int verb_prune(struct cli *cli, struct err *err);
 int verb_migrate(struct cli *cli, struct err *err);
 int verb_help(struct cli *cli, struct err *err);
 int verb_version(struct cli *cli, struct err *err);

@@ -75,6 +75,8 @@ static const struct verb table[] = {
      "Versions, settings really in force, schema, clock, rights, disks, definitions, keys,\n"
      "workers and lanes: ok, warning or error each. Exits 1 if there is an error. Changes\n"
      "nothing; beside the owner of an SQLite store it only reads."},
+    {"prune", "", 0, 0, "Remove now what `retention` keeps only for a time", NEED_CONFIG, BIT(CONFIG) | BIT(JSON), verb_prune,
+     "The workers do the same each hour, so an SQLite store that a server owns needs none."},
     {"fsck", "", 0, 0, "Check all that must hold of the store and its results", NEED_CONFIG, BIT(CONFIG) | BIT(JSON) | BIT(REPAIR), verb_fsck,
      "Exits 1 if something is found and not repaired. --repair takes away what nobody needs\n"
      "any more (keys, flags and progress of requests that are over, parts without a claim,\n"

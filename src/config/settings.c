@@ -135,12 +135,13 @@ static const struct setting retention_rows[] = {
      0, 36500 * DAY, .reloadable = true,
      .help = "requests that have ended, executions, audit; 0 = for ever"},
     {"idempotency", SETTING_DURATION, IN(config, retention.idempotency_us), "24h",
-     US_PER_MINUTE, 365 * DAY, .reloadable = true, .help = "`Idempotency-Key`s"},
+     US_PER_MINUTE, DAY, .reloadable = true, .help = "`Idempotency-Key`s"},
 };
 static const struct setting_table retention_settings = {
     "retention",
-    "How long things are kept after their end. Read and checked, but not in force yet:\n"
-    "nothing is removed, and an `Idempotency-Key` is good for 24 hours.",
+    "How long things are kept after their end. A worker looks each hour, `pawl prune` at "
+    "once. The row of a result stays and says since when its file is gone (410). `history` "
+    "is read and checked, but not in force yet: nothing of it is removed.",
     TABLE(retention_rows)};
 
 static const struct setting budget_rows[] = {

@@ -1,13 +1,40 @@
 /*
  * Parts that nobody writes any more and no checkpoint covers (run/parts.h). Who closes
  * a lost request looks at its parts right after the closing; when the closer dies
- * between the two, they stay until the next look at all: at start and each hour.
+ * between the two, they stay until the next look at all: at start and each hour. And
+ * what lies here longer than `retention` says.
  */
 #include "worker/worker_private.h"
 
 #include "base/err.h"
 #include "base/log.h"
+#include "config/config.h"
 #include "run/parts.h"
+#include "run/prune.h"
+
+#define PRUNE_EVERY_US US_PER_HOUR
+#define PRUNE_PAUSE_US US_PER_S /* between two pages */
+
+int
+worker_prune(struct worker *worker, struct err *err)
+{
+    const struct config *config = worker->options.config;
+    struct prune_order order = {.store = worker->options.store,
+                                .results = worker->options.results,
+                                .results_us = config->retention.results_us,
+                                .keys_us = config->retention.idempotency_us};
+    struct prune_report report = {0};
+    int r = prune_step(&order, &report, err);
+
+    if (r < 0)
+        return r;
+    if (report.results > 0 || report.keys > 0)
+        log_line(worker->options.log, LOG_INFO, "removed what was too old to keep",
+                 log_i64("results", report.results), log_i64("keys", report.keys));
+    worker->prune_at_us =
+        worker_now_us(worker) + (report.more ? PRUNE_PAUSE_US : PRUNE_EVERY_US);
+    return 0;
+}
 
 int
 worker_drop_leavings(struct worker *worker, struct err *err)

@@ -498,8 +498,12 @@ worker_reap(struct worker *worker)
         r = look_at_others(worker, &next_us, &err);
     if (r == 0)
         r = keep_house(worker, &err);
+    if (r == 0 && worker->prune_at_us <= worker_now_us(worker))
+        r = worker_prune(worker, &err);
     log_line(worker->options.log, LOG_DEBUG, "repaired");
     note_repairs(worker, r, &err);
     worker->reaped_at_us = worker_now_us(worker);
+    if (worker->prune_at_us - worker->reaped_at_us < next_us)
+        next_us = worker->prune_at_us - worker->reaped_at_us;
     worker->reap_at_us = worker->reaped_at_us + (r < 0 ? RETRY_US : next_us);
 }

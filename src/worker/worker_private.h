@@ -55,6 +55,7 @@ struct worker {
     int64_t reap_at_us;   /* monotonic: next repairs */
     int64_t reaped_at_us; /* monotonic: the last ones */
     int64_t house_at_us;  /* monotonic: next ranges of ids, old parts */
+    int64_t prune_at_us;  /* monotonic: next page of what is too old */
     bool repairs_failed;  /* said in the log already */
     bool store_away;      /* said in the log already */
     int64_t pause_ms;     /* the store is away: wait so long before the next try */
@@ -85,6 +86,9 @@ int worker_replay(struct worker *worker, struct err *err) must_check;
 
 /* Remove the parts whose claims are gone. Loop thread. */
 int worker_drop_leavings(struct worker *worker, struct err *err) must_check;
+
+/* One page of what retention keeps only for a time; sets prune_at_us. Loop thread. */
+int worker_prune(struct worker *worker, struct err *err) must_check;
 
 /* Close what that worker holds, if gate says so: COMPLETED where all work was done,
  * else WORKER_LOST or CANCELLED. */

@@ -119,6 +119,8 @@ static const enum stmt of_the_worker[] = {
     STMT_PARTITION_PLACE,
     STMT_HAND_ADD,
     STMT_HAND_GET,
+    STMT_PRUNE_RESULTS_GONE,
+    STMT_PRUNE_KEYS,
 };
 static const enum stmt of_the_owner[] = {STMT_STORE_IDENTITY_MAKE,
                                          STMT_STORE_MIGRATION_DONE};
@@ -135,9 +137,9 @@ is_among(enum stmt stmt, const enum stmt *list, size_t count)
 static bool
 writes(const struct db_sql *sql)
 {
-    static const char *const words[] = {"INSERT INTO", "UPDATE pawl.",  "DELETE FROM",
-                                        "FOR UPDATE",  "FOR KEY SHARE", "open_ranges",
-                                        "hold_running"};
+    static const char *const words[] = {"INSERT INTO",  "UPDATE pawl.",  "DELETE FROM",
+                                        "FOR UPDATE",   "FOR KEY SHARE", "open_ranges",
+                                        "hold_running", "_gone("};
 
     for (size_t i = 0; i < array_len(words); i++)
         if (strstr(sql->text_pg ? sql->text_pg : sql->text, words[i]))

@@ -101,7 +101,9 @@ BEGIN
         ('try_submit', 'pawl_submit, pawl_api, pawl_worker'),
         ('hold_running', 'pawl_api, pawl_worker'),
         ('claims_settled', 'pawl_api'),
-        ('open_ranges', 'pawl_worker')
+        ('open_ranges', 'pawl_worker'),
+        ('results_gone', 'pawl_worker'),
+        ('keys_gone', 'pawl_worker')
     ) AS callers (name, roles) LOOP
         CONTINUE WHEN pg_catalog.to_regproc('pawl.' || r.name) IS NULL;
         EXECUTE format('GRANT EXECUTE ON FUNCTION pawl.%I TO %s', r.name, r.roles);

@@ -1,6 +1,10 @@
 /* What this worker claimed and does not carry is closed, and nothing else. */
 #include "tests/store/worker/desk.h"
 
+#include "run/prune.h"
+
+#include <stdio.h>
+
 static struct request
 after_sweep(struct desk *desk, struct arena *arena, int64_t request_id)
 {
@@ -242,6 +246,94 @@ test_B20_a_part_without_a_claim_goes_and_one_with_a_claim_stays(struct harness *
     assert_true(desk_has_part(&desk, running_id, &running));
 }
 
+/* --- retention --- */
+
+/* A COMPLETED request with a file. */
+static int64_t
+with_result(struct desk *desk)
+{
+    struct harness *h = desk->h;
+    int64_t id = submit_one(h, "task");
+    struct claim claim = claim_one(h, "w1");
+    struct finish_order order = finish_of(id, &claim, OUTCOME_COMPLETED);
+    struct request_result result;
+    struct err err = {0};
+    char path[64];
+
+    desk_publish(desk, id, &claim, "a,b\n");
+    snprintf(path, sizeof(path), "files/%lld/x.csv", (long long)id);
+    result = (struct request_result){
+        .known = true, .path = path, .name = "x.csv", .type = "text/csv", .bytes = 4};
+    order.result = &result;
+    assert_ok(queue_finish(h->store, &order, &err), &err);
+    return id;
+}
+
+static int64_t
+gone_at(struct harness *h, int64_t id)
+{
+    return harness_i64(h,
+                       "SELECT coalesce(result_gone_at, 0) FROM pawl.outcome"
+                       " WHERE id = %lld",
+                       (long long)id);
+}
+
+static void
+test_results_and_keys_go_when_retention_is_over(struct harness *h)
+{
+    scoped(desk_close) struct desk desk;
+    struct err err = {0};
+    int64_t first, young;
+
+    desk_open(&desk, h);
+    desk.config.retention.results_us = 7 * US_PER_DAY;
+    desk.config.retention.idempotency_us = US_PER_DAY;
+    harness_sql(h,
+                "INSERT INTO pawl.idempotency (subject, job, key, digest, request_id,"
+                " created_at) VALUES ('s', 'task', 'old', 'd', 1, %lld),"
+                " ('s', 'task', 'young', 'd', 1, %lld)",
+                (long long)HARNESS_NOW, (long long)(HARNESS_NOW + 7 * US_PER_DAY));
+    first = with_result(&desk);
+    for (int i = 0; i < PRUNE_PAGE; i++)
+        with_result(&desk);
+    desk_pass(&desk, 1);
+    young = with_result(&desk);
+
+    desk_pass(&desk, 7 * US_PER_DAY - 1);
+    assert_ok(worker_prune(&desk.worker, &err), &err);
+    assert_int_equal(gone_at(h, first), 0); /* not a moment early */
+    assert_int_equal(harness_i64(h, "SELECT count(*) FROM pawl.idempotency"), 1);
+    assert_true(desk.worker.prune_at_us == worker_now_us(&desk.worker) + US_PER_HOUR);
+
+    desk_pass(&desk, 1);
+    assert_ok(worker_prune(&desk.worker, &err), &err); /* a page … */
+    assert_int_equal(harness_i64(h, "SELECT count(*) FROM pawl.outcome"
+                                    " WHERE result_gone_at IS NULL"),
+                     2);
+    assert_true(desk.worker.prune_at_us <= worker_now_us(&desk.worker) + US_PER_S);
+    assert_ok(worker_prune(&desk.worker, &err), &err); /* … and the rest */
+    assert_int_equal(gone_at(h, first), HARNESS_NOW + 7 * US_PER_DAY + 1);
+    assert_false(desk_has_result(&desk, first));
+    assert_int_equal(gone_at(h, young), 0);
+    assert_true(desk_has_result(&desk, young));
+    assert_consistent(h);
+}
+
+static void
+test_results_stay_for_ever_where_retention_says_so(struct harness *h)
+{
+    scoped(desk_close) struct desk desk;
+    struct err err = {0};
+    int64_t id;
+
+    desk_open(&desk, h);
+    id = with_result(&desk);
+    desk_pass(&desk, 1000 * US_PER_DAY);
+    assert_ok(worker_prune(&desk.worker, &err), &err);
+    assert_int_equal(gone_at(h, id), 0);
+    assert_true(desk_has_result(&desk, id));
+}
+
 int
 main(void)
 {
@@ -255,6 +347,8 @@ main(void)
         store_test(test_A35_what_somebody_else_has_closed_is_not_overwritten),
         store_test(test_B20_a_part_without_a_claim_goes_and_one_with_a_claim_stays),
         store_test(test_A14_a_late_writer_is_refused_and_removes_nothing_that_counts),
+        store_test(test_results_and_keys_go_when_retention_is_over),
+        store_test(test_results_stay_for_ever_where_retention_says_so),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,83 @@
+/* What the workers do each hour, now: remove what is kept only for a time. */
+#include "cli/command.h"
+
+#include "base/err.h"
+#include "base/json.h"
+#include "cli/print.h"
+#include "config/config.h"
+#include "run/prune.h"
+#include "run/result_store.h"
+#include "store/store.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void
+result_store_closep(struct result_store **results)
+{
+    result_store_close(*results);
+}
+
+static int
+prune_all(const struct prune_order *order, struct prune_report *ret, struct err *err)
+{
+    struct prune_report step = {.more = true};
+
+    while (step.more) {
+        int r = prune_step(order, &step, err);
+
+        if (r < 0)
+            return r;
+        ret->results += step.results;
+        ret->keys += step.keys;
+    }
+    return 0;
+}
+
+static void
+print_report(const struct cli *cli, const struct prune_report *report)
+{
+    scoped(json_drop) json_t *json =
+        json_pack("{s:I, s:I}", "results", (json_int_t)report->results,
+                  "idempotencyKeys", (json_int_t)report->keys);
+
+    if (cli->json)
+        print_json(json);
+    else
+        printf("removed: %" PRId64 " results, %" PRId64 " idempotency keys\n",
+               report->results, report->keys);
+}
+
+int
+verb_prune(struct cli *cli, struct err *err)
+{
+    const struct config *config = cli->config;
+    scoped(result_store_closep) struct result_store *results = NULL;
+    scoped(store_closep) struct store *store = NULL;
+    struct store_options options = {
+        .url = config->store.url ? config->store.url : config->store.worker,
+        .role = "prune",
+        .connections = 2,
+        .app_name = "pawl-prune",
+    };
+    struct prune_order order = {.results_us = config->retention.results_us,
+                                .keys_us = config->retention.idempotency_us};
+    struct prune_report report = {0};
+    int r;
+
+    if (!options.url)
+        return err_set(err, ERR_CONFIG,
+                       "%s: `store` is not set; write e.g. store: sqlite:./pawl.db",
+                       config->path);
+    r = store_open(&options, &store, err);
+    if (r == 0)
+        r = result_store_open(config->results, store_id(store), &results, err);
+    if (r < 0)
+        return r;
+    order.store = store;
+    order.results = results;
+    r = prune_all(&order, &report, err);
+    if (r == 0)
+        print_report(cli, &report);
+    return r;
+}
