@@ -1,8 +1,8 @@
 /*
  * Parts that nobody writes any more and no checkpoint covers (run/parts.h). Who closes
  * a lost request looks at its parts right after the closing; when the closer dies
- * between the two, they stay until the next look at all: at start and each hour. And
- * what lies here longer than `retention` says.
+ * between the two, they stay until the next look at all: after the start and each hour.
+ * And what lies here longer than `retention` says.
  */
 #include "worker/worker_private.h"
 

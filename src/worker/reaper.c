@@ -391,7 +391,7 @@ take_over(struct worker *worker, const struct crowd *crowd, struct arena *arena,
 
 /* --- all of it --- */
 
-/* After the start, then each hour. */
+/* Some time after the start, then each hour. */
 static int
 keep_house(struct worker *worker, struct err *err)
 {

@@ -152,3 +152,35 @@ def an_error_is_not_tried_again(w):
 @bad("stale-write")
 def a_mark_too_many(w):
     w.dump["marks"] = {"jobs": ["mark"], "rows": 1}
+
+
+# --- calls outside ---
+
+def calls(w):
+    """Three calls arrived, one more was taken and not made; five are allowed."""
+    w.dump["calls_per_day"] = {"outside": 5}
+    w.dump["budget"] = [{"name": "outside", "day_start": 900, "used": 4}]
+    w.events["outside"] = []
+    for n in range(1, 4):
+        w.op("call", "a", "outside", ok={}, number=n)
+    return w
+
+
+@bad("call-untaken")
+def a_call_that_nobody_took(w):
+    calls(w).dump["budget"][0]["used"] = 2
+
+
+@bad("call-untaken")
+def calls_without_any_budget(w):
+    calls(w).dump["budget"] = []
+
+
+@bad("over-budget")
+def more_calls_than_a_day_has(w):
+    calls(w).dump["budget"][0]["used"] = 6
+
+
+@bad("over-budget")
+def more_calls_are_made_than_a_day_has(w):
+    calls(w).dump["calls_per_day"]["outside"] = 2

@@ -20,13 +20,15 @@ t is the machine's monotonic clock, w its wall clock, n pairs an invoke with its
     download  key = id; ok: bytes, sha256
     sample    a look at the tables; ok: claims, beats (id and beat_at of workers)
     fault     what the nemesis did: fault, pids (of those that it hit)
+    call      what arrived at the API outside: key = tag; invoke: number of the row
 
 dump.json is what plain SQL reads after the quiet period; see TABLES. The key of a
 submit is the `tag` of the rows that its request writes, numbered 1…rows. `jobs` tells
 what the storm configured: attempts, chunk, effect (it writes rows), resumes (a next try
 goes on behind the last committed chunk; otherwise it begins again), fails (it never
-ends well). Three more may be there: dead_after_us, schedules (name: period in us) and
-marks (jobs whose steps write one row each into one table, and the rows of that).
+ends well). More may be there: dead_after_us, schedules (name: period in us), marks
+(jobs whose steps write one row each into one table, and the rows of that) and
+calls_per_day (budget: calls that it allows) with the table budget.
 """
 
 import collections

@@ -8,7 +8,8 @@ import threading
 
 from history import History
 
-OPEN_MOST = 8  # requests that a client has not seen final yet
+OPEN_MOST = 12  # requests that a client has not seen final yet
+LOOK_SECONDS = 0.25  # on the average, between two looks when there is enough to do
 TRIES = 200  # of one submit; each knows at the end or leaves it open
 
 
@@ -47,7 +48,9 @@ class Client(threading.Thread):
             return "flaky", 1, {}
         if what < 0.18 and len(self.open) >= 2:
             return "mark", 1, {"after": self.random.sample(self.open, 2)}
-        job = "effect" if what < 0.7 else "export"
+        if what < 0.26:
+            return "call", self.random.randint(1, self.storm.calls_most), {}
+        job = "effect" if what < 0.72 else "export"
         more = {}
         if self.random.random() < 0.25:
             more["next"] = [{"job": "mark", "params": {"tag": "{tag}", "rows": 1}}]
@@ -141,8 +144,12 @@ class Client(threading.Thread):
 
     def run(self):
         try:
-            while not self.storm.ending.wait(self.random.random() * self.storm.client_pause):
+            pause = 0
+            while not self.storm.ending.wait(self.random.random() * pause):
                 self.act()
+                pause = self.storm.client_pause
+                if len(self.open) >= OPEN_MOST:
+                    pause = 2 * LOOK_SECONDS
         except Exception as trouble:  # seen by the storm, which fails
             self.trouble = repr(trouble)
 
@@ -159,8 +166,6 @@ class Sampler(threading.Thread):
         while not self.storm.sampled.wait(self.storm.sample_pause):
             self.history.invoke("sample", None)
             try:
-                site = self.storm.site
-                self.history.end("sample", None, "ok", claims=site.claims(),
-                                 beats=site.beats())
+                self.history.end("sample", None, "ok", **self.storm.site.sample())
             except Exception as trouble:  # the store may be away
                 self.history.end("sample", None, "info", trouble=str(trouble)[:100])

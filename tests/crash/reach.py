@@ -9,7 +9,7 @@ Stages are those of a request's life:
     S3  claiming                             S10 repairs, or a pass of the schedules
     S4  claimed, not begun                   S12 drain
     S5  inside a chunk                       S13 cleaning up after an earlier death
-    S6  committing a chunk
+    S6  committing a chunk                   S11 a call outside, taken from its budget
     S7  a chunk is committed, the next not begun
 """
 
@@ -17,9 +17,10 @@ import collections
 import re
 
 OF_WORD = {"preparing": "S4", "working": "S5", "committing": "S6", "copying": "S6",
-           "committed": "S7", "publishing": "S8", "published": "S8", "recording": "S9"}
-RUNNING = {"S4", "S5", "S6", "S7", "S8", "S9"}
-ALL = ("S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "S9", "S10", "S12", "S13")
+           "committed": "S7", "reserving": "S11", "calling": "S11",
+           "publishing": "S8", "published": "S8", "recording": "S9"}
+RUNNING = {"S4", "S5", "S6", "S7", "S8", "S9", "S11"}
+ALL = tuple(f"S{number}" for number in range(1, 14))
 LINE = re.compile(r"\b(request|stage)=(\S+)")
 
 
@@ -27,7 +28,9 @@ def must(store):
     """The cells (stage, fault) that a long storm has to hit."""
     cells = {(stage, "kill") for stage in ALL}
     cells |= {("S5", "term"), ("S5", "freeze"), ("all", "disk")}
-    if store == "pg":
+    if store == "sqlite":
+        cells.add(("all", "store_disk"))
+    else:
         cells |= {("all", fault) for fault in ("database", "hang", "bouncer", "cut",
                                                "clock")}
     return sorted(cells)

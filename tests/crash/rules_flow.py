@@ -123,4 +123,21 @@ def check_marks(case):
                     f"{there} rows, the steps count {counted}")
 
 
-RULES = (check_chains, check_fan_in, check_schedules, check_rescues, check_marks)
+def check_calls(case):
+    """Each call that arrived outside was taken from the budget before, in a transaction
+    that is there; one that was taken and not made counts too."""
+    budgets = {row["name"]: row for row in case.dump.get("budget", ())}
+    made = case.by_op["call"]
+    for name, per_day in case.dump.get("calls_per_day", {}).items():
+        row = budgets.get(name, {"used": 0, "day_start": 0})
+        arrived = sum(1 for op in made if op.invoke["w"] >= row["day_start"])
+        if arrived > row["used"]:
+            case.report("call-untaken", name,
+                        f"{arrived} calls arrived, {row['used']} were taken")
+        if row["used"] > per_day or arrived > per_day:
+            case.report("over-budget", name,
+                        f"{row['used']} taken, {arrived} made, {per_day} are allowed")
+
+
+RULES = (check_chains, check_fan_in, check_schedules, check_rescues, check_marks,
+         check_calls)

@@ -53,7 +53,7 @@ SOME = {"pwrite64": 40, "openat": 20, "close": 20, "sendto": 30, "recvfrom": 30}
 class Sweep:
     def __init__(self, store, cluster, folder):
         self.site = StormSite(store, cluster, "  x: {steps: []}\n")
-        self.site.prepare([("pawl", self.site.store_url, "")], SETTINGS)
+        self.site.prepare([("pawl", self.site.store_url)], SETTINGS)
         self.role = "serve" if store == "sqlite" else "worker"
         self.store, self.folder = store, folder
         self.history = History(folder, "client")

@@ -43,7 +43,7 @@ def test_an_empty_storm_is_accepted(tmp_path):
 
 
 @pytest.mark.parametrize("more", [bad_flow.chain, bad_flow.fan_in, bad_flow.slots,
-                                  bad_flow.rescue])
+                                  bad_flow.rescue, bad_flow.calls])
 def test_a_world_with_more_in_it_is_accepted(more, tmp_path):
     assert more(World()).judge(tmp_path)[1] == []
 

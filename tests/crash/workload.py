@@ -2,18 +2,19 @@
 
 import hashlib
 import json
+import time
 
 import pawl_env
 from pawl_env import Site, free_port, psql, sqlite_rows
 
 CHUNK = 10
-LANES = {"normal": 3}
+LANES = {"normal": 2}
 DEAD_AFTER = 3.0
 TRIES = 100
 FLAKY_TRIES = 3
 SETTINGS = """\
 log: {level: debug}
-lanes: {normal: 3}
+lanes: {normal: 2}
 worker: {heartbeat: 1s, dead_after: 3s, reap: 1s, safety_scan: 1s, poll: 1s, record_retry: 1s, drain: 2s}
 schedules:
   beat: {job: slot, cron: "* * * * * *", missed: {all: 30}}
@@ -21,7 +22,7 @@ schedules:
 RETRY = f"{{attempts: {TRIES}, backoff: 30ms, max_backoff: 300ms, on: [ERROR, WORKER_LOST], drained: true}}"
 # A little slower than it must be, each row sent at once.
 READ = ("SELECT :tag AS tag, i AS n, repeat('x', {pad}) AS pad, "
-        "cast(pg_sleep(0.002) AS text) AS slept FROM generate_series(1, :rows) i "
+        "cast(pg_sleep(0.004) AS text) AS slept FROM generate_series(1, :rows) i "
         "ORDER BY i")
 PARAMS = "params: {rows: {type: integer}, tag: {type: string}}"
 JOBS = f"""\
@@ -68,6 +69,28 @@ JOBS = f"""\
         read: {{database: pg, sql: "SELECT 1 AS n"}}
         write: {{database: main, rows: "INSERT INTO mark (tag) VALUES ('slot')"}}
 """
+# Calls outside, each taken from a budget that a long storm uses up: then it is STOPPED.
+CALLS_PER_DAY = 400
+CALL = f"""\
+  call:
+    {PARAMS}
+    duplicates: allow
+    retry: {RETRY.replace("drained: true", "drained: false")}
+    steps:
+      - name: ask
+        chunk: 5
+        read: {{database: pg, sql: "SELECT :tag AS tag, i AS n FROM generate_series(1, :rows) i ORDER BY i"}}
+        process:
+          - http: {{url: "http://127.0.0.1:PORT/call", query: {{tag: "{{tag}}", n: "{{n}}"}}, budget: outside}}
+        write: {{database: main, rows: "INSERT INTO effect (tag, n) VALUES (:tag, :n)"}}
+"""
+
+
+def noon():
+    """A zone where no day ends soon."""
+    return f"Etc/GMT{time.gmtime().tm_hour - 12:+d}"
+
+
 COLUMNS = {
     "request": "id, job, lane, source, requester, retry_of, first_try, attempt, created_at",
     "outcome": "id, outcome, worker, token, claimed_at, finished_at, detail, execution_id, "
@@ -78,6 +101,7 @@ COLUMNS = {
     "active": "key, request_id", "flag": "request_id, cancel", "progress": "request_id",
     "idempotency": "key, request_id",
     "schedule_slot": "schedule, slot_time, last_time, slots, state, request_id",
+    "budget": "name, day_start, used",
 }
 
 
@@ -93,12 +117,20 @@ class Place:
 class StormSite(Site):
     """A store with the tables of the storm, and the places around it."""
 
-    def prepare(self, by, settings=SETTINGS):
-        """by: configurations, as (name, store url, more settings)."""
-        for name, url, more in by:
-            keep, self.store_url = self.store_url, url
-            self.configure(JOBS, settings + more, f"{name}.yaml")
-            self.store_url = keep
+    def prepare(self, by, settings=SETTINGS, port=None):
+        """by: configurations, as (name, store[, who listens there, URL or None[, `pg` to
+        read from]]). port: of the API outside, for the job that calls it."""
+        calls = CALL.replace("PORT", str(port)) if port else ""
+        if port:
+            settings = f"budgets: {{outside: {{per_day: {CALLS_PER_DAY}, zone: " \
+                       f"{noon()}}}}}\n{settings}"
+        direct = self.store_url
+        for name, url, *more in by:
+            self.store_url = url
+            self.listen_url = (more or [None])[0] or url
+            self.databases["pg"] = more[1] if len(more) > 1 and more[1] else self.pg_url
+            self.configure(JOBS + calls, settings, f"{name}.yaml")
+        self.store_url = self.listen_url = direct
         self.pawl("migrate")
         self.store_do("CREATE TABLE effect (tag text NOT NULL, n integer NOT NULL); "
                       "CREATE TABLE mark (tag text NOT NULL)")
@@ -120,13 +152,17 @@ class StormSite(Site):
         if self.kind == "pg":
             return json.loads(psql(self.store_url, "SELECT coalesce(json_agg(t), '[]') "
                                    f"FROM ({query}) t"))
-        return sqlite_rows(self.folder / "pawl.db", query.replace("pawl.", ""))
+        return sqlite_rows(self.store_path, query.replace("pawl.", ""))
 
-    def claims(self):
-        return self.rows(f"SELECT {COLUMNS['claim']} FROM pawl.claim")
-
-    def beats(self):
-        return self.rows("SELECT id, beat_at FROM pawl.worker")
+    def sample(self):
+        """The claims, and the beats of the workers."""
+        looks = {"claims": f"SELECT {COLUMNS['claim']} FROM pawl.claim",
+                 "beats": "SELECT id, beat_at FROM pawl.worker"}
+        if self.kind == "sqlite":
+            return {name: self.rows(query) for name, query in looks.items()}
+        return self.rows("SELECT " + ", ".join(  # a psql costs more than its question
+            f"coalesce((SELECT json_agg(t) FROM ({query}) t), '[]') AS {name}"
+            for name, query in looks.items()))[0]
 
     def open_rows(self):
         return self.rows(
@@ -153,7 +189,10 @@ class StormSite(Site):
                        "resumes": True},
             "export": {"attempts": TRIES}, "mark": {"attempts": TRIES},
             "slot": {"attempts": TRIES},
+            # Stopped by the budget it may end anywhere.
+            "call": {"attempts": TRIES, "chunk": 1, "effect": True, "resumes": True},
             "flaky": {"attempts": FLAKY_TRIES, "fails": True}}
+        dump["calls_per_day"] = {"outside": CALLS_PER_DAY}
         dump["schedules"] = {"beat": 1_000_000}
         dump["dead_after_us"] = int(DEAD_AFTER * 1_000_000)
         dump["marks"] = {"jobs": ["mark", "slot"],

@@ -228,6 +228,7 @@ class Site:
         self.api = None
         SITES.append(self)
         self.pg_url = cluster.url
+        self.store_path = self.folder / "pawl.db"  # on SQLite
         if kind == "pg":
             self.store_url = self._make_database()
             self.shop_url = self.store_url
@@ -235,6 +236,7 @@ class Site:
             self.store_url = f"sqlite:{self.folder}/pawl.db"
             self.shop_url = f"sqlite:{self.folder}/shop.db"
             self.shop("CREATE TABLE made_by_the_test (x)")
+        self.listen_url = self.store_url
         self.databases = {"shop": self.shop_url, "pg": self.pg_url, **(databases or {})}
         self.configure(jobs, settings)
 
@@ -254,15 +256,15 @@ class Site:
         text = "\n".join(lines) + "\n" + settings + "\njobs:\n" + jobs
         (self.folder / path).write_text(text, encoding="utf-8")
 
-    def url_of(self, role):
+    def url_of(self, role, url=None):
         """The store by another role."""
-        return self.store_url.replace("//postgres@", f"//{role}@")
+        return (url or self.store_url).replace("//postgres@", f"//{role}@")
 
     def _store_urls(self):
         if not self.roles:
             return f"url: '{self.store_url}'"
         return (f"api: '{self.url_of('pawl_api')}', worker: '{self.url_of('pawl_worker')}', "
-                f"listen: '{self.url_of('pawl_reader')}'")
+                f"listen: '{self.url_of('pawl_reader', self.listen_url)}'")
 
     # --- processes ---
 
@@ -375,7 +377,7 @@ class Site:
     def sql(self, query):
         """Rows of the store as dicts. Tables are called pawl.NAME on both databases."""
         if self.kind == "sqlite":
-            return sqlite_rows(self.folder / "pawl.db", query.replace("pawl.", ""))
+            return sqlite_rows(self.store_path, query.replace("pawl.", ""))
         text = psql(self.store_url, "SELECT coalesce(json_agg(t), '[]') FROM "
                                     f"({query}) t")
         return json.loads(text)
@@ -392,8 +394,7 @@ class Site:
     def store_do(self, sql):
         """Change the store behind pawl's back."""
         if self.kind == "sqlite":
-            with contextlib.closing(sqlite3.connect(self.folder / "pawl.db",
-                                                    timeout=10)) as db, db:
+            with contextlib.closing(sqlite3.connect(self.store_path, timeout=10)) as db, db:
                 db.executescript(sql.replace("pawl.", ""))
         else:
             psql(self.store_url, sql)
@@ -451,7 +452,7 @@ class Site:
 
     def _has_store(self):
         if self.kind == "sqlite":
-            return (self.folder / "pawl.db").exists()
+            return self.store_path.exists()
         return any(s.role != "api" for s in self.servers)
 
     def discard(self):
