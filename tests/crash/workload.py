@@ -8,13 +8,14 @@ import pawl_env
 from pawl_env import Site, free_port, psql, sqlite_rows
 
 CHUNK = 10
-LANES = {"normal": 2}
+# Slots of a worker, and seconds that a row takes: on PostgreSQL work is dearer.
+PACE = {"sqlite": (3, 0.002), "pg": (2, 0.004)}
 DEAD_AFTER = 3.0
 TRIES = 100
 FLAKY_TRIES = 3
 SETTINGS = """\
 log: {level: debug}
-lanes: {normal: 2}
+lanes: {normal: SLOTS}
 worker: {heartbeat: 1s, dead_after: 3s, reap: 1s, safety_scan: 1s, poll: 1s, record_retry: 1s, drain: 2s}
 schedules:
   beat: {job: slot, cron: "* * * * * *", missed: {all: 30}}
@@ -22,7 +23,7 @@ schedules:
 RETRY = f"{{attempts: {TRIES}, backoff: 30ms, max_backoff: 300ms, on: [ERROR, WORKER_LOST], drained: true}}"
 # A little slower than it must be, each row sent at once.
 READ = ("SELECT :tag AS tag, i AS n, repeat('x', {pad}) AS pad, "
-        "cast(pg_sleep(0.004) AS text) AS slept FROM generate_series(1, :rows) i "
+        "cast(pg_sleep(ROW_SECONDS) AS text) AS slept FROM generate_series(1, :rows) i "
         "ORDER BY i")
 PARAMS = "params: {rows: {type: integer}, tag: {type: string}}"
 JOBS = f"""\
@@ -125,11 +126,13 @@ class StormSite(Site):
             settings = f"budgets: {{outside: {{per_day: {CALLS_PER_DAY}, zone: " \
                        f"{noon()}}}}}\n{settings}"
         direct = self.store_url
+        slots, seconds = PACE[self.kind]
         for name, url, *more in by:
             self.store_url = url
             self.listen_url = (more or [None])[0] or url
             self.databases["pg"] = more[1] if len(more) > 1 and more[1] else self.pg_url
-            self.configure(JOBS + calls, settings, f"{name}.yaml")
+            self.configure((JOBS + calls).replace("ROW_SECONDS", str(seconds)),
+                           settings.replace("SLOTS", str(slots)), f"{name}.yaml")
         self.store_url = self.listen_url = direct
         self.pawl("migrate")
         self.store_do("CREATE TABLE effect (tag text NOT NULL, n integer NOT NULL); "
@@ -183,7 +186,7 @@ class StormSite(Site):
              "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
             for path in (self.folder / "results/files").glob("*/*")]
         dump["parts"] = [path.name for path in self.loose_parts()]
-        dump["lanes"] = LANES
+        dump["lanes"] = {"normal": PACE[self.kind][0]}
         dump["jobs"] = {
             "effect": {"attempts": TRIES, "chunk": CHUNK, "effect": True,
                        "resumes": True},
