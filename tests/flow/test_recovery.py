@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+import sqlite3
 import subprocess
 import threading
 import time
@@ -27,6 +28,17 @@ LOCAL = """\
       - name: count
         read: {database: local, sql: "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < :rows) SELECT count(*) AS n, sum(CASE WHEN i = :fail_at THEN abs(-9223372036854775807 - 1) ELSE 0 END) AS x FROM n"}
         write: {file: count.csv}
+"""
+SPLIT = """\
+  split:
+    retry: none
+    steps:
+      - name: split
+        chunk: 5
+        partitions: 4
+        partition: {key: id}
+        read: {database: local, sql: "SELECT id FROM source"}
+        write: {database: main, rows: "INSERT INTO copied SELECT CAST(:id AS bigint) FROM pg_sleep(0.005)"}
 """
 JOBS = jobs.QUICK + jobs.SLOW + jobs.variant(jobs.SLOW, "single", duplicates="refuse")
 
@@ -56,7 +68,7 @@ def own():
     cluster = Cluster(own=True)
     site = None
     try:
-        site = Site("pg", cluster, LOCAL, SETTINGS,
+        site = Site("pg", cluster, LOCAL + SPLIT, SETTINGS,
                     databases={"local": "sqlite:./local.db"})
         (site.folder / "local.db").touch()
         site.up()
@@ -362,6 +374,26 @@ def test_A34_a_run_that_ends_while_the_store_is_away_is_recorded_when_it_is_back
     assert own.count("execution") == 1
     wait_for(lambda: own.call("GET", "/readyz").status == 200, "the api is back")
     assert read_csv(own.result(request_id))[1][0] == "4000000"
+
+
+@pytest.mark.skipif(not FULL, reason="--full; test_run_faults.c is the quick one")
+def test_A34_a_step_in_partitions_waits_for_the_store(own):
+    with contextlib.closing(sqlite3.connect(own.folder / "local.db")) as local:
+        local.execute("CREATE TABLE source (id integer PRIMARY KEY)")
+        local.executemany("INSERT INTO source VALUES (?)", [(3 * n,) for n in range(600)])
+        local.commit()
+    own.store_do("CREATE TABLE copied (id bigint)")
+    own.store_do("GRANT ALL ON copied TO pawl_worker")
+    request_id = own.submit_id("split")
+    wait_for(lambda: own.sql("SELECT count(*) AS n FROM copied")[0]["n"] > 50, "begun")
+    database_away(own.cluster)
+    wait_for(lambda: "heartbeat missed" in own.worker.log(), "it is away")
+    own.cluster.pg_ctl("start")
+    own.wait_done(request_id)
+    assert own.sql("SELECT count(*) AS n, count(DISTINCT id) AS d FROM copied") == [
+        {"n": 600, "d": 600}]
+    assert own.count("execution") == 1
+    wait_for(lambda: own.count("claim") + own.count("ready") == 0, "all hands ended")
 
 
 def test_A34_A35_an_outcome_kept_in_the_spool_outlives_the_worker(own):
