@@ -157,12 +157,21 @@ may_try_again(const struct run *run, int r)
            run_wish(run) < RUN_TIMEOUT && !atomic_load(&run->cut);
 }
 
+static void
+count_rollback(const struct step_checkpoint *cp, struct step_point *point)
+{
+    point->counts.rollbacks++;
+    if (cp->rolled_back)
+        (*cp->rolled_back)++;
+}
+
 int
 run_foreign_commit(struct run *run, const struct step_checkpoint *cp,
-                   const struct step_point *point, struct err *err)
+                   struct step_point *point, struct err *err)
 {
     struct backoff backoff = {.base_ms = 100, .max_ms = 3000, .jitter = 0.5};
     int64_t until_us = clock_mono_us(run->env->clock) + TRY_AGAIN_US;
+    bool tried = true;
     struct db *db = NULL;
     int r = run_database(run, run->foreign, IO_DB_WRITE, &db, err);
 
@@ -172,10 +181,13 @@ run_foreign_commit(struct run *run, const struct step_checkpoint *cp,
     while (may_try_again(run, r) && clock_mono_us(run->env->clock) < until_us) {
         bool broken = r == -ERR_CONNECT;
 
+        if (tried)
+            count_rollback(cp, point);
         run_pause_ms(backoff_next_ms(&backoff));
         err_clear(err);
         r = broken ? run_database_again(run, run->foreign, IO_DB_WRITE, &db, err) : 0;
-        if (r == 0)
+        tried = r == 0;
+        if (tried)
             r = commit_once(run, db, cp, point, err);
     }
     if (r == -ERR_COMMIT_UNKNOWN)

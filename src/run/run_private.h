@@ -142,12 +142,12 @@ int run_hand(struct run *run, struct err *err) must_check;
  * A step whose rows go into another database (run_foreign.c). begin: take the step
  * there and replace point by what stands there; run->chunk and the store's copy follow.
  * BATCH_OK, BATCH_LOST or < 0. commit: the chunk's rows and point in one transaction
- * there.
+ * there; point counts the times that it was rolled back and made again.
  */
 int run_foreign_begin(struct run *run, struct step_point *point, const char *database,
                       struct err *err) must_check;
 int run_foreign_commit(struct run *run, const struct step_checkpoint *cp,
-                       const struct step_point *point, struct err *err) must_check;
+                       struct step_point *point, struct err *err) must_check;
 
 int run_database(struct run *run, const char *name, enum io_db_use use,
                  struct db **ret_db, struct err *err) must_check;

@@ -257,7 +257,8 @@ finish_writer(struct chunk_run *run, struct err *err)
 static int
 checkpoint(struct chunk_run *run, size_t items, bool last, struct err *err)
 {
-    struct step_checkpoint cp = {.last = last};
+    int64_t rolled_back = 0;
+    struct step_checkpoint cp = {.last = last, .rolled_back = &rolled_back};
     int r;
 
     buf_clear(&run->position);
@@ -277,7 +278,9 @@ checkpoint(struct chunk_run *run, size_t items, bool last, struct err *err)
         cp.apply = apply_rows;
         cp.apply_arg = run;
     }
-    return run->ctx->checkpoint(run->ctx->checkpoint_arg, &cp, err);
+    r = run->ctx->checkpoint(run->ctx->checkpoint_arg, &cp, err);
+    run->counters.rollbacks += rolled_back;
+    return r;
 }
 
 /* Write the rows and commit them; the counters count them if that goes well. items: how

@@ -42,6 +42,9 @@ struct step_checkpoint {
     const char *reader_position; /* JSON text ≤ 64 kB, never NULL */
     const char *writer_state;    /* JSON text ≤ 64 kB, never NULL */
     bool last; /* nothing follows: the same transaction marks the step COMPLETED */
+    /* Grows by the times that the rows were rolled back and written again before it
+     * went well; they stand in the counters that are stored. NULL: nobody counts. */
+    int64_t *rolled_back;
     step_apply_fn apply; /* for a writer into a database, else NULL */
     void *apply_arg;
 };

@@ -843,6 +843,8 @@ def test_A22_a_chunk_that_another_database_refuses_for_now_is_tried_again(place,
     each_once(standin, 30)
     assert psql(site.pg_url, f"SELECT count(DISTINCT district) FROM {name}").strip() == "30"
     assert psql(site.pg_url, f"SELECT count(*) FROM {name}_mark").strip() == "1"
+    assert site.sql("SELECT rollbacks FROM pawl.step_execution ORDER BY ordinal LIMIT 1") == [
+        {"rollbacks": 3}]
 
 
 def test_A13_a_key_that_nobody_named_is_found_by_the_check(cluster, standin):
