@@ -1,14 +1,17 @@
 /*
  * Each test has a store of its own: a folder, or a database made in the cluster given.
  * Making a database takes half a second, so one that a test leaves behind unchanged but
- * for its rows is emptied and handed to the next test of this process.
+ * for its rows is emptied and handed on: to the next test of this process, and at its
+ * end, by the table spare of the cluster's database postgres, to another process.
  */
 #include "tests/store/harness.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/embed.h"
 #include "base/fsio.h"
 #include "base/rand.h"
+#include "base/sha256.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,9 +26,10 @@ static const char pg_clock[] =
 /* All that a test might have changed besides rows. */
 static const char pg_fingerprint[] =
     "SELECT md5(string_agg(x, ',' ORDER BY x)) FROM ("
-    " SELECT concat('c', oid, relname, relkind) AS x FROM pg_class"
+    " SELECT concat('c', oid, relname, relkind, relacl) AS x FROM pg_class"
     "  WHERE relnamespace NOT IN (11, 99)"
-    " UNION ALL SELECT concat('p', oid, prosrc) FROM pg_proc WHERE pronamespace <> 11"
+    " UNION ALL SELECT concat('p', oid, prosrc, proacl) FROM pg_proc"
+    "  WHERE pronamespace <> 11"
     " UNION ALL SELECT concat('t', oid) FROM pg_trigger"
     " UNION ALL SELECT concat('n', oid) FROM pg_namespace WHERE nspname !~ '^pg_'"
     " UNION ALL SELECT concat('m', number) FROM pawl.migration) all_of_it";
@@ -41,11 +45,20 @@ static const char pg_empty[] =
     "  ELSE EXECUTE 'DELETE FROM ' || t.name; END IF;"
     " END LOOP; END $$";
 
-/* Left behind by an earlier test, by kind; "" = none. */
+/* Made for one schema only. */
+static const char pg_spare_once[] =
+    "BEGIN; SELECT pg_advisory_xact_lock(7368);"
+    " CREATE TABLE IF NOT EXISTS spare"
+    " (schema text, database text, fingerprint text); COMMIT";
+
+/* Left behind by an earlier test; "" = none. */
 static struct spare {
     char database[64];
     char fingerprint[64];
-} spares[HARNESS_PGBOUNCER + 1];
+} spare;
+
+/* src/store's, built into the binary */
+size_t schema_pg(const struct embed_file **ret_files);
 
 static int64_t
 clock_now(void *arg)
@@ -100,24 +113,72 @@ drop_database(const char *database)
 }
 
 static void
-drop_spares(void)
+schema_hash(char ret[SHA256_HEX_SIZE])
 {
-    for (size_t i = 0; i < array_len(spares); i++)
-        if (spares[i].database[0])
-            drop_database(spares[i].database);
+    const struct embed_file *files;
+    size_t count = schema_pg(&files);
+    struct sha256 sha;
+
+    sha256_init(&sha);
+    for (size_t i = 0; i < count; i++)
+        sha256_update(&sha, files[i].data, files[i].bytes);
+    sha256_final_hex(&sha, ret);
+}
+
+static void
+hand_on_spare(void)
+{
+    char schema[SHA256_HEX_SIZE], sql[512];
+
+    if (!spare.database[0])
+        return;
+    schema_hash(schema);
+    snprintf(sql, sizeof(sql), "INSERT INTO spare VALUES ('%s', '%s', '%s')", schema,
+             spare.database, spare.fingerprint);
+    admin(sql);
+}
+
+static void
+take_spare(void)
+{
+    struct db_options options = {.url = getenv("PAWL_TEST_PG")};
+    struct db_sql sql = {
+        .name = "spare",
+        .text =
+            "DELETE FROM spare WHERE ctid = (SELECT ctid FROM spare WHERE schema = $1"
+            " LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING database, fingerprint",
+        .n_params = 1,
+    };
+    scoped(db_closep) struct db *db = NULL;
+    scoped(db_rows_end) struct db_rows rows = {0};
+    char schema[SHA256_HEX_SIZE];
+    struct err err = {0};
+
+    schema_hash(schema);
+    assert_ok(db_open(&options, &db, &err), &err);
+    assert_ok(db_script(db, pg_spare_once, &err), &err);
+    assert_ok(db_ask(db, &sql, &rows, &err, p_text(schema)), &err);
+    if (db_next(&rows, &err) <= 0)
+        return;
+    snprintf(spare.database, sizeof(spare.database), "%s", db_text(&rows, 0));
+    snprintf(spare.fingerprint, sizeof(spare.fingerprint), "%s", db_text(&rows, 1));
 }
 
 static void
 make_database(struct harness *h)
 {
-    static bool registered;
-    struct spare *spare = &spares[h->kind];
+    static bool asked;
     char sql[512];
 
-    if (!registered)
-        registered = atexit(drop_spares) == 0;
-    if (spare->database[0]) {
-        snprintf(h->database, sizeof(h->database), "%s", spare->database);
+    if (!asked) {
+        asked = true;
+        take_spare();
+        assert_int_equal(0, atexit(hand_on_spare));
+    }
+    if (spare.database[0]) {
+        snprintf(h->database, sizeof(h->database), "%s", spare.database);
+        snprintf(h->fingerprint, sizeof(h->fingerprint), "%s", spare.fingerprint);
+        spare.database[0] = '\0'; /* in use */
         h->used = true;
     } else {
         snprintf(h->database, sizeof(h->database), "t_%016llx",
@@ -149,17 +210,16 @@ fingerprint(struct db *db, char *ret, size_t size)
 static void
 leave_database(struct harness *h)
 {
-    struct spare *spare = &spares[h->kind];
     struct err err = {0};
     char now[64];
 
     if (h->db && db_usable(h->db) && !db_in_tx(h->db) &&
-        fingerprint(h->db, now, sizeof(now)) && strcmp(now, spare->fingerprint) == 0 &&
-        db_script(h->db, pg_empty, &err) == 0) {
-        snprintf(spare->database, sizeof(spare->database), "%s", h->database);
+        fingerprint(h->db, now, sizeof(now)) && strcmp(now, h->fingerprint) == 0 &&
+        !spare.database[0] && db_script(h->db, pg_empty, &err) == 0) {
+        snprintf(spare.database, sizeof(spare.database), "%s", h->database);
+        snprintf(spare.fingerprint, sizeof(spare.fingerprint), "%s", now);
         return;
     }
-    spare->database[0] = '\0';
     drop_database(h->database);
 }
 
@@ -185,8 +245,7 @@ open_beside(struct harness *h)
         assert_ok(db_sqlite_set_clock(h->db, clock_now, h, &err), &err);
     else if (!h->used) {
         assert_ok(db_script(h->db, pg_clock, &err), &err);
-        assert_true(fingerprint(h->db, spares[h->kind].fingerprint,
-                                sizeof(spares[h->kind].fingerprint)));
+        assert_true(fingerprint(h->db, h->fingerprint, sizeof(h->fingerprint)));
     }
 }
 

@@ -63,6 +63,7 @@ struct harness {
     char url[256];        /* of the store */
     char direct_url[256]; /* the same not through PgBouncer */
     char database[64];    /* PostgreSQL: its name */
+    char fingerprint[64]; /* of its schema */
     bool used;            /* an earlier test has had it (and it was emptied) */
     int64_t now_us;       /* atomic; what pawl_now() says on SQLite */
 };
