@@ -117,7 +117,7 @@ schema_hash(char ret[SHA256_HEX_SIZE])
 {
     const struct embed_file *files;
     size_t count = schema_pg(&files);
-    struct sha256 sha;
+    scoped(sha256_release) struct sha256 sha = {0};
 
     sha256_init(&sha);
     for (size_t i = 0; i < count; i++)
