@@ -314,7 +314,7 @@ test_B9_random_operations_make_only_moves_of_the_table(struct harness *h)
 {
     /* 10,000 everywhere in the full suite; a commit of PostgreSQL costs a disk's time.
      */
-    run(h, h->kind == HARNESS_SQLITE || getenv("PAWL_FULL") ? 10000 : 2000);
+    run(h, h->kind == HARNESS_SQLITE || getenv("PAWL_FULL") ? 10000 : 1000);
 }
 
 int

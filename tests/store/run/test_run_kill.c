@@ -442,7 +442,7 @@ kill_at_each(struct harness *h, const char *job, bool across)
 
     place_open(&p, h, across);
     assert_int_equal(in_child(&p, job, 1000000, 0), 0);
-    for (int at = 1;; at += full ? 1 : 5 + at % QUICK_STEPS) {
+    for (int at = 1;; at += full ? 1 : 9 + at % QUICK_STEPS) {
         int ended = in_child(&p, job, at, at);
 
         if (ended == 0) /* it makes no call so late */
