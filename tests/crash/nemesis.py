@@ -17,7 +17,7 @@ from workload import DEAD_AFTER
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Of each hundred or so; a fault that its store does not know is a kill.
-FAULTS = {"kill": 88, "term": 5, "freeze": 2, "database": 0.4, "hang": 0.3,
+FAULTS = {"kill": 88, "term": 5, "freeze": 2, "database": 0.3, "hang": 0.2,
           "bouncer": 0.5, "cut": 4, "disk": 1, "store_disk": 0.5, "clock": 1.5}
 ONLY = {"pg": {"database", "hang", "bouncer", "cut", "clock"}, "sqlite": {"store_disk"}}
 # What to wait for in the log of the victim before it is hit, and how often.

@@ -20,7 +20,7 @@ from pawl_env import Cluster  # noqa: E402
 
 FULL = bool(os.environ.get("PAWL_FULL"))
 KILLS = {"sqlite": 18_000, "pg": 7_500} if FULL else {"sqlite": 1_000, "pg": 1_000}
-SECONDS = 6_000 if FULL else 200  # at most
+SECONDS = 6_000 if FULL else 240  # at most
 ROUND = 1_000  # kills of a site until it begins with a fresh store
 SEED = int(os.environ.get("PAWL_STORM_SEED") or (time.time_ns() % 10**6 if FULL else 1))
 SITES = {"sqlite": 2, "pg": 2} if FULL else {"sqlite": 3, "pg": 1}
