@@ -19,7 +19,7 @@ result_store_closep(struct result_store **results)
 }
 
 static int
-prune_all(const struct prune_order *order, struct prune_report *ret, struct err *err)
+prune_all(struct prune_order *order, struct prune_report *ret, struct err *err)
 {
     struct prune_report step = {.more = true};
 
@@ -30,6 +30,7 @@ prune_all(const struct prune_order *order, struct prune_report *ret, struct err 
             return r;
         ret->results += step.results;
         ret->keys += step.keys;
+        ret->requests += step.requests;
     }
     return 0;
 }
@@ -37,15 +38,16 @@ prune_all(const struct prune_order *order, struct prune_report *ret, struct err 
 static void
 print_report(const struct cli *cli, const struct prune_report *report)
 {
-    scoped(json_drop) json_t *json =
-        json_pack("{s:I, s:I}", "results", (json_int_t)report->results,
-                  "idempotencyKeys", (json_int_t)report->keys);
+    scoped(json_drop) json_t *json = json_pack(
+        "{s:I, s:I, s:I}", "results", (json_int_t)report->results, "idempotencyKeys",
+        (json_int_t)report->keys, "requests", (json_int_t)report->requests);
 
     if (cli->json)
         print_json(json);
     else
-        printf("removed: %" PRId64 " results, %" PRId64 " idempotency keys\n",
-               report->results, report->keys);
+        printf("removed: %" PRId64 " results, %" PRId64 " idempotency keys, %" PRId64
+               " requests\n",
+               report->results, report->keys, report->requests);
 }
 
 int
@@ -61,7 +63,8 @@ verb_prune(struct cli *cli, struct err *err)
         .app_name = "pawl-prune",
     };
     struct prune_order order = {.results_us = config->retention.results_us,
-                                .keys_us = config->retention.idempotency_us};
+                                .keys_us = config->retention.idempotency_us,
+                                .history_us = config->retention.history_us};
     struct prune_report report = {0};
     int r;
 

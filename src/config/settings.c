@@ -140,8 +140,10 @@ static const struct setting retention_rows[] = {
 static const struct setting_table retention_settings = {
     "retention",
     "How long things are kept after their end. A worker looks each hour, `pawl prune` at "
-    "once. The row of a result stays and says since when its file is gone (410). `history` "
-    "is read and checked, but not in force yet: nothing of it is removed.",
+    "once. The row of a result stays and says since when its file is gone (410). With a "
+    "request goes all that hangs on it, but never the last instance of its job, nor what "
+    "another request, a schedule, a backfill or a kept result still needs; a backfill knows "
+    "only of what is there that it was COMPLETED.",
     TABLE(retention_rows)};
 
 static const struct setting budget_rows[] = {

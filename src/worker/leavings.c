@@ -22,15 +22,19 @@ worker_prune(struct worker *worker, struct err *err)
     struct prune_order order = {.store = worker->options.store,
                                 .results = worker->options.results,
                                 .results_us = config->retention.results_us,
-                                .keys_us = config->retention.idempotency_us};
+                                .keys_us = config->retention.idempotency_us,
+                                .history_us = config->retention.history_us,
+                                .after = worker->prune_after};
     struct prune_report report = {0};
     int r = prune_step(&order, &report, err);
 
+    worker->prune_after = order.after;
     if (r < 0)
         return r;
-    if (report.results > 0 || report.keys > 0)
+    if (report.results > 0 || report.keys > 0 || report.requests > 0)
         log_line(worker->options.log, LOG_INFO, "removed what was too old to keep",
-                 log_i64("results", report.results), log_i64("keys", report.keys));
+                 log_i64("results", report.results), log_i64("keys", report.keys),
+                 log_i64("requests", report.requests));
     worker->prune_at_us =
         worker_now_us(worker) + (report.more ? PRUNE_PAUSE_US : PRUNE_EVERY_US);
     return 0;

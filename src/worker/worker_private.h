@@ -56,6 +56,7 @@ struct worker {
     int64_t reaped_at_us; /* monotonic: the last ones */
     int64_t house_at_us;  /* monotonic: next ranges of ids, old parts */
     int64_t prune_at_us;  /* monotonic: next page of what is too old */
+    int64_t prune_after;  /* the request that was looked at last by it */
     bool repairs_failed;  /* said in the log already */
     bool store_away;      /* said in the log already */
     int64_t pause_ms;     /* the store is away: wait so long before the next try */

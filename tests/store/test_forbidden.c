@@ -61,6 +61,8 @@ static const struct {
     {ALL, "DELETE FROM pawl.idempotency"},
     {READER | SUBMIT | API, "SELECT pawl.keys_gone(1, 1)"},
     {READER | SUBMIT | API, "SELECT pawl.results_gone(ARRAY[1])"},
+    {READER | SUBMIT | API, "SELECT pawl.requests_gone(ARRAY[1], 1)"},
+    {READER | SUBMIT | API, "SELECT pawl.records_gone(1, 1)"},
     {ALL, "UPDATE pawl.idempotency SET subject = 'x'"},
     /* a claim is not rewritten, a worker not renamed */
     {ALL, "UPDATE pawl.claim SET token = 1"},
@@ -220,7 +222,8 @@ test_each_function_is_for_the_roles_that_call_it(struct harness *h)
                              " pawl_api submit, pawl_api try_submit,"
                              " pawl_submit submit, pawl_submit try_submit,"
                              " pawl_worker hold_running, pawl_worker keys_gone,"
-                             " pawl_worker open_ranges, pawl_worker results_gone,"
+                             " pawl_worker open_ranges, pawl_worker records_gone,"
+                             " pawl_worker requests_gone, pawl_worker results_gone,"
                              " pawl_worker submit, pawl_worker try_submit");
     free(got);
 }

@@ -121,6 +121,8 @@ static const enum stmt of_the_worker[] = {
     STMT_HAND_GET,
     STMT_PRUNE_RESULTS_GONE,
     STMT_PRUNE_KEYS,
+    STMT_PRUNE_REQUESTS_GONE,
+    STMT_PRUNE_RECORDS,
 };
 static const enum stmt of_the_owner[] = {STMT_STORE_IDENTITY_MAKE,
                                          STMT_STORE_MIGRATION_DONE};

@@ -103,7 +103,9 @@ BEGIN
         ('claims_settled', 'pawl_api'),
         ('open_ranges', 'pawl_worker'),
         ('results_gone', 'pawl_worker'),
-        ('keys_gone', 'pawl_worker')
+        ('keys_gone', 'pawl_worker'),
+        ('requests_gone', 'pawl_worker'),
+        ('records_gone', 'pawl_worker')
     ) AS callers (name, roles) LOOP
         CONTINUE WHEN pg_catalog.to_regproc('pawl.' || r.name) IS NULL;
         EXECUTE format('GRANT EXECUTE ON FUNCTION pawl.%I TO %s', r.name, r.roles);
