@@ -28,6 +28,8 @@ AIMS = {"stage=working": 8, "stage=committing": 12, "stage=committed": 4,
         " repairing": 2, " firing ": 2, None: 3}
 AIM_SECONDS = 0.2
 READY_SECONDS = 2
+NOTE_SECONDS = 1  # until a pooler that was started has written its number down
+DRAIN_SECONDS = 0.3  # from SIGTERM to the word of it
 LEFT_ALONE = 0.12  # so many live for a while first, or nothing would get on
 ALONE_SECONDS = (0.1, 1)
 API_SECONDS = (0.2, 3)
@@ -102,12 +104,17 @@ class StormCluster(Cluster):
         self.start_bouncer()
 
     def start_bouncer(self):
-        pathlib.Path(self.folder, "pgbouncer.pid").unlink(missing_ok=True)
+        """When its port is still taken it does not start: tried again by who looks."""
+        note = pathlib.Path(self.folder, "pgbouncer.pid")
+        note.unlink(missing_ok=True)
         who = {"user": "postgres", "group": "postgres", "extra_groups": []} \
             if os.geteuid() == 0 else {}
         subprocess.run([shutil.which("pgbouncer", path=os.environ["PATH"] + ":/usr/sbin"),
-                        "-q", "-d", f"{self.folder}/pgbouncer.ini"], check=True,
+                        "-q", "-d", f"{self.folder}/pgbouncer.ini"],
                        stdin=subprocess.DEVNULL, cwd=self.folder, **who)
+        end = time.monotonic() + NOTE_SECONDS
+        while not note.exists() and time.monotonic() < end:
+            time.sleep(0.002)
 
 
 def send(pid, number):
@@ -149,6 +156,12 @@ class Hunt:
         self.begin = now if self.ready else None  # of looking for the word
         self.until = now + READY_SECONDS
         self.at = None
+
+    def draining(self):
+        """Whether it is ready or not, what it says from now on counts."""
+        self.seen = os.stat(self.server.log_path).st_size
+        self.ready, self.begin = True, self.born
+        self.until = self.born + DRAIN_SECONDS
 
     def news(self):
         """What its log says since the last look, in whole lines."""
@@ -296,10 +309,13 @@ class Nemesis:
     def term(self, names):
         server = self.storm.running[names[0]]
         self.note_reach(server, "term")
+        drains = Hunt(server, " draining", 0, self.random.random() * 0.01)
+        drains.draining()
         server.signal(signal.SIGTERM)
         self.draining[names[0]] = time.monotonic() + 20
         if self.random.random() < 0.5:  # and in the middle of that
-            time.sleep(self.random.random() * 0.02)
+            while server.process.poll() is None and not drains.due(time.monotonic()):
+                time.sleep(0.001)
             if server.process.poll() is None:
                 self.kill(names)
 

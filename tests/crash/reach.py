@@ -48,6 +48,8 @@ def stages(text):
             runs[dict(LINE.findall(line)).get("request")] = "S4"
         elif " request over" in line:
             runs.pop(dict(LINE.findall(line)).get("request"), None)
+        elif " draining: nothing more is claimed" in line:
+            draining = True
         elif " claiming " in line or " claimed " in line:
             claiming = " claiming " in line
         elif " repairing" in line or " repaired" in line:
@@ -56,8 +58,6 @@ def stages(text):
             firing = " firing " in line
         elif " cleaning the seat" in line:
             cleaning = True
-        elif " draining" in line:
-            draining = True
         if " ready " in line:
             ready, cleaning = True, False
     found |= set(runs.values())

@@ -82,7 +82,7 @@ class Storm:
         self.outside = None
         self.history = History(folder, "nemesis")
         self.nemesis = nemesis.Nemesis(self, seed, faults)
-        self.cost = {}
+        self.before, self.cost = self.costs(), {}
 
     # --- the site ---
 
@@ -267,10 +267,12 @@ class Storm:
         if said.returncode != 0:
             self.trouble.append(f"fsck: {said.stdout}{said.stderr}")
         self.site.dump(self.folder / "dump.json")
-        self.cost = self.costs()
+        self.cost = {who: seconds - self.before[who]
+                     for who, seconds in self.costs().items()}
 
     def costs(self):
-        """Seconds of CPU: of pawl, of all this in Python, of a database of our own."""
+        """Seconds of CPU: of pawl, of all this in Python, of a database of our own. The
+        first two add up over the rounds of a process."""
         ours, its = (resource.getrusage(who) for who in
                      (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         return {"storm": ours.ru_utime + ours.ru_stime, "pawl": its.ru_utime + its.ru_stime,
@@ -314,7 +316,9 @@ def one_storm(store, kills, seed, seconds, keep=None, faults=None, telling=False
             "rules": sorted({v.rule for v in found}), "violations": len(found),
             "outcomes": collections.Counter(r["outcome"] for r in case.dump["outcome"]),
             "requests": len(case.requests), "operations": len(case.ops)}
-        return said
+    except Exception:  # told, with what there was; the next round may go better
+        traceback.print_exc(file=sys.stdout)
+        said = {**storm.counts(), "good": False}
     finally:
         if not said["good"]:
             for file in storm.site.folder.glob("*.*") if storm.site else ():
@@ -325,6 +329,7 @@ def one_storm(store, kills, seed, seconds, keep=None, faults=None, telling=False
         storm.close()
         if said["good"] and not keep:
             shutil.rmtree(folder)
+    return said
 
 
 def one_site(given, faults):
@@ -332,12 +337,8 @@ def one_site(given, faults):
     end = time.monotonic() + given.seconds
     left, seed, bad = given.kills, given.seed, 0
     while left > 0 and time.monotonic() < end and bad < BAD_ROUNDS and not STOP.is_set():
-        said = {"good": False}
-        try:
-            said = one_storm(given.store, min(left, given.round), seed,
-                             end - time.monotonic(), given.keep, faults, True)
-        except Exception:  # told; the next round may go better
-            traceback.print_exc(file=sys.stdout)
+        said = one_storm(given.store, min(left, given.round), seed,
+                         end - time.monotonic(), given.keep, faults, True)
         print(json.dumps({"round": said}), flush=True)
         left -= max(said.get("faults", {}).get("kill", 0), 1)
         seed += SEED_STEP

@@ -16,6 +16,7 @@ import bad_effects  # noqa: E402
 import bad_ends  # noqa: E402, F401
 import bad_flow  # noqa: E402
 import checker  # noqa: E402
+import reach  # noqa: E402
 import rules  # noqa: E402
 from world import BAD, World  # noqa: E402
 
@@ -124,6 +125,17 @@ def test_a_torn_last_line_is_named(tmp_path):
         history.write('{"t": 99')
     _, found = checker.read_histories(tmp_path)
     assert [(v.rule, v.subject) for v in found] == [("history", "client-1.jsonl")]
+
+
+@pytest.mark.parametrize("last, stage", [
+    ("stage request=7 stage=committing", "S6"), ("stage request=7 stage=calling", "S11"),
+    ("claiming lane=normal", "S3"), ("repairing", "S10"),
+    ("draining: nothing more is claimed running=1", "S12"), ("cleaning the seat", "S13"),
+    ("request running request=7 job=a", "S4"), ("request over request=7", "idle")])
+def test_the_last_lines_of_a_log_tell_the_stage(last, stage):
+    text = "\n".join(f"2026-11-30T02:26:07.493Z info  {line}" for line in (
+        "ready role=worker", "claiming lane=normal", "claimed spans=1", last))
+    assert reach.stages(text) == {stage}
 
 
 def test_it_judges_many_requests_in_a_moment(tmp_path):
