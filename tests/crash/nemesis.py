@@ -23,7 +23,7 @@ ONLY = {"pg": {"database", "hang", "bouncer", "cut", "clock"}, "sqlite": {"store
 # What to wait for in the log of the victim before it is hit, and how often.
 SEAT = " cleaning the seat"
 AIMS = {"stage=working": 8, "stage=committing": 12, "stage=committed": 4,
-        "stage=reserving": 1, "stage=calling": 3, "stage=publishing": 4,
+        "stage=reserving": 1, "stage=calling": 3, "stage=publishing": 8,
         "stage=recording": 6, " request running ": 3, " claiming ": 4, SEAT: 3,
         " repairing": 2, " firing ": 2, None: 3}
 AIM_SECONDS = 0.2
@@ -233,6 +233,8 @@ class Nemesis:
             return Hunt(server, None, chance.uniform(*API_SECONDS), 0)
         word = chance.choices(list(AIMS), AIMS.values())[0]
         moment = chance.random() * 0.01 if chance.random() < 0.5 else 0
+        if word == "stage=publishing":  # that is over in a moment
+            moment = 0
         alone = 0
         if place.name == KEEPER:  # it lives long enough to bury others
             word, alone = None, chance.uniform(*KEEPER_SECONDS)
