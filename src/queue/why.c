@@ -58,3 +58,37 @@ queue_why_lane(struct store *store, int64_t request_id, const char *lane,
         *ret_lane = look.found;
     return r;
 }
+
+struct waits {
+    int64_t request_id;
+    int64_t *ids;
+    size_t count;
+};
+
+static int
+read_waits(struct db *db, void *arg, struct err *err)
+{
+    scoped(db_rows_end) struct db_rows rows = {0};
+    struct waits *waits = arg;
+    int r = db_ask(db, store_sql(db, STMT_WHY_WAITS), &rows, err,
+                   p_i64(waits->request_id), p_i64(WHY_WAITS_MAX));
+
+    waits->count = 0;
+    while (r == 0 && (r = db_next(&rows, err)) > 0) {
+        waits->ids[waits->count++] = db_i64(&rows, 0);
+        r = 0;
+    }
+    return r;
+}
+
+int
+queue_why_waits(struct store *store, int64_t request_id, int64_t ret_ids[WHY_WAITS_MAX],
+                size_t *ret_count, struct err *err)
+{
+    struct waits waits = {.request_id = request_id, .ids = ret_ids};
+    int r = store_read(store, read_waits, &waits, err);
+
+    if (r == 0)
+        *ret_count = waits.count;
+    return r;
+}

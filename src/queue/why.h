@@ -15,6 +15,7 @@ struct err;
 struct store;
 
 #define WHY_HOLDERS_MAX 10
+#define WHY_WAITS_MAX   10
 
 struct why_holder {
     int64_t first_id;
@@ -33,5 +34,10 @@ struct why_lane {
 int queue_why_lane(struct store *store, int64_t request_id, const char *lane,
                    struct arena *arena, struct why_lane *ret_lane,
                    struct err *err) must_check;
+
+/* The first WHY_WAITS_MAX of those that a request waits for (`after`). */
+int queue_why_waits(struct store *store, int64_t request_id,
+                    int64_t ret_ids[WHY_WAITS_MAX], size_t *ret_count,
+                    struct err *err) must_check;
 
 #endif

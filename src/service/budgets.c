@@ -80,6 +80,19 @@ service_budgets(const struct service *service, struct answer *ret_answer,
 }
 
 int
+budget_spent_until(const struct service *service, const char *name,
+                   int64_t *ret_until_us, struct err *err)
+{
+    const struct config_budget *budget = config_budget_find(service->config, name);
+    struct budget_state state = {0};
+    int r = budget ? read_state(service, budget, &state, err) : 0;
+
+    if (r == 0)
+        *ret_until_us = budget && left_of(budget, &state) == 0 ? state.day_end_us : 0;
+    return r;
+}
+
+int
 forecast_calls(const struct service *service, const struct submit_order *order,
                struct forecast *ret_forecast, struct err *err)
 {

@@ -23,6 +23,11 @@ struct forecast {
 int forecast_calls(const struct service *service, const struct submit_order *order,
                    struct forecast *ret_forecast, struct err *err) must_check;
 
+/* When the calls of a budget that is used up today begin anew; 0: some are left, or the
+ * configuration has no budget of that name. */
+int budget_spent_until(const struct service *service, const char *name,
+                       int64_t *ret_until_us, struct err *err) must_check;
+
 /* Members of an object: plannedCalls, dailyLimitHint, usedToday, warning. */
 void forecast_put(struct json_out *out, const struct forecast *forecast);
 

@@ -9,6 +9,7 @@
 #include "liveness/worker_row.h"
 #include "queue/definition.h"
 #include "queue/job.h"
+#include "service/crew.h"
 
 #include <string.h>
 
@@ -39,8 +40,23 @@ put_last(struct json_out *out, const struct job_state *state)
     json_end_object(out);
 }
 
+static void
+put_keys(struct json_out *out, const struct queue_job *job, const struct crew *crew)
+{
+    json_key(out, "keys");
+    json_begin_array(out);
+    for (size_t i = 0; i < job->needs_key_count; i++) {
+        json_begin_object(out);
+        json_kv_str(out, "name", job->needs_keys[i]);
+        json_kv_bool(out, "configured", crew_holds_key(crew, job->needs_keys[i]));
+        json_end_object(out);
+    }
+    json_end_array(out);
+}
+
 static int
-put_job(struct json_out *out, const struct job_state *state, struct err *err)
+put_job(struct json_out *out, const struct job_state *state, const struct crew *crew,
+        struct err *err)
 {
     scoped(queue_job_free_ptr) struct queue_job *job = NULL;
     int r = queue_job_parse(state->definition, &job, err);
@@ -56,6 +72,7 @@ put_job(struct json_out *out, const struct job_state *state, struct err *err)
     json_kv_str(out, "lane", job->lane);
     json_kv_bool(out, "makesResult", job->makes_result);
     json_kv_value(out, "params", json_object_get(job->definition, "params"));
+    put_keys(out, job, crew);
     json_kv_i64(out, "queued", state->queued);
     json_kv_i64(out, "running", state->running);
     json_kv_bool(out, "paused", state->paused_by != NULL);
@@ -73,17 +90,20 @@ service_jobs(const struct service *service, struct answer *ret_answer, struct er
 {
     scoped(arena_release) struct arena arena = {0};
     struct job_state *states = NULL;
+    struct crew crew = {0};
     struct json_out out;
     size_t count = 0;
     int r = queue_jobs(service->store, &arena, &states, &count, err);
 
+    if (r == 0)
+        r = crew_read(service, &arena, &crew, err);
     json_out_init(&out, &ret_answer->body);
     json_begin_object(&out);
     json_key(&out, "items");
     json_begin_array(&out);
     for (size_t i = 0; r == 0 && i < count; i++)
         if (!states[i].withdrawn)
-            r = put_job(&out, &states[i], err);
+            r = put_job(&out, &states[i], &crew, err);
     if (r < 0)
         return r;
     json_end_array(&out);
@@ -98,17 +118,20 @@ service_job(const struct service *service, const char *job, struct answer *ret_a
 {
     scoped(arena_release) struct arena arena = {0};
     struct job_state *states = NULL;
+    struct crew crew = {0};
     struct json_out out;
     size_t count = 0;
     int r = queue_jobs(service->store, &arena, &states, &count, err);
 
+    if (r == 0)
+        r = crew_read(service, &arena, &crew, err);
     if (r < 0)
         return r;
     json_out_init(&out, &ret_answer->body);
     ret_answer->status = 200;
     for (size_t i = 0; i < count; i++)
         if (strcmp(states[i].job, job) == 0 && !states[i].withdrawn)
-            return put_job(&out, &states[i], err);
+            return put_job(&out, &states[i], &crew, err);
     return err_set(err, ERR_JOB_NOT_FOUND,
                    "there is no job %.100s; GET /api/v1/jobs lists those there are",
                    job);

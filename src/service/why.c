@@ -6,17 +6,22 @@
 #include "service/service.h"
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/civil.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "batch/execution.h"
+#include "batch/stale.h"
 #include "config/config.h"
 #include "liveness/worker_row.h"
 #include "queue/job.h"
 #include "queue/list.h"
 #include "queue/pause.h"
 #include "queue/why.h"
+#include "service/budgets.h"
 #include "service/catalog.h"
+#include "service/crew.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -39,25 +44,6 @@ reason(struct json_out *out, const char *code, const char *text)
     json_end_object(out);
 }
 
-static bool
-has_name(const char *json_array_text, const char *name)
-{
-    struct err ignored = {0};
-    scoped(json_drop) json_t *names = NULL;
-    const json_t *item;
-    size_t i;
-
-    if (!json_array_text || json_parse(json_array_text, strlen(json_array_text),
-                                       JSON_DEPTH_MAX, &names, &ignored) < 0)
-        return false;
-    json_array_foreach(names, i, item)
-    {
-        if (json_is_string(item) && strcmp(json_string_value(item), name) == 0)
-            return true;
-    }
-    return false;
-}
-
 static int64_t
 slots_of(const char *json_object_text, const char *lane)
 {
@@ -72,31 +58,12 @@ slots_of(const char *json_object_text, const char *lane)
 }
 
 static const char *
-key_nobody_holds(const struct queue_job *job, const struct worker_row *rows,
-                 size_t count)
+key_nobody_holds(const struct queue_job *job, const struct crew *crew)
 {
-    for (size_t k = 0; job && k < job->needs_key_count; k++) {
-        bool held = false;
-
-        for (size_t i = 0; i < count && !held; i++)
-            held = has_name(rows[i].keys, job->needs_keys[k]);
-        if (!held)
+    for (size_t k = 0; job && k < job->needs_key_count; k++)
+        if (!crew_holds_key(crew, job->needs_keys[k]))
             return job->needs_keys[k];
-    }
     return NULL;
-}
-
-/* Only the rows of live workers stay, at the front. */
-static size_t
-keep_live(const struct service *service, struct worker_row *rows, size_t count,
-          int64_t now_us)
-{
-    size_t live = 0;
-
-    for (size_t i = 0; i < count; i++)
-        if (now_us - rows[i].beat_at_us < service->config->worker.dead_after_us)
-            rows[live++] = rows[i];
-    return live;
 }
 
 static int
@@ -104,25 +71,22 @@ look_at_workers(const struct service *service, const struct request *request,
                 struct arena *arena, struct offer *offer, struct err *err)
 {
     scoped(catalog_putp) struct catalog_state *jobs = catalog_get(service->catalog);
-    struct worker_row *rows = NULL;
-    int64_t now_us = 0;
-    size_t count = 0;
+    struct crew crew = {0};
     const char *key;
-    int r = worker_list(service->store, arena, &rows, &count, &now_us, err);
+    int r = crew_read(service, arena, &crew, err);
 
     if (r < 0)
         return r;
-    count = keep_live(service, rows, count, now_us);
-    for (size_t i = 0; i < count; i++) {
-        bool knows = has_name(rows[i].jobs, request->job);
-        int64_t slots = slots_of(rows[i].lanes, request->lane);
+    for (size_t i = 0; i < crew.count; i++) {
+        bool knows = crew_list_has(crew.rows[i].jobs, request->job);
+        int64_t slots = slots_of(crew.rows[i].lanes, request->lane);
 
         offer->live++;
         offer->serve_lane += slots;
         offer->know_job += knows;
         offer->slots_for_it += knows ? slots : 0;
     }
-    key = key_nobody_holds(catalog_job(jobs, request->job), rows, count);
+    key = key_nobody_holds(catalog_job(jobs, request->job), &crew);
     offer->missing_key = key ? arena_strdup(arena, key) : NULL;
     return 0;
 }
@@ -200,6 +164,35 @@ put_lane_full(struct json_out *out, const struct request *request,
     json_end_object(out);
 }
 
+/* It would begin, and stop at its first call. */
+static int
+put_budget(const struct service *service, struct json_out *out,
+           const struct request *request, struct arena *arena, struct err *err)
+{
+    scoped(catalog_putp) struct catalog_state *jobs = catalog_get(service->catalog);
+    const struct queue_job *job = catalog_job(jobs, request->job);
+    char until[CIVIL_TEXT_SIZE];
+    int64_t until_us = 0;
+    int r = job && job->calls_budget
+                ? budget_spent_until(service, job->calls_budget, &until_us, err)
+                : 0;
+
+    if (r < 0 || until_us == 0)
+        return r;
+    civil_format_us(until_us, 0, until);
+    json_begin_object(out);
+    json_kv_str(out, "code", "BUDGET_SPENT");
+    json_kv_str(out, "text",
+                arena_printf(arena,
+                             "No call of the budget %s is left until %s: begun before, "
+                             "it stops at its first.",
+                             job->calls_budget, until));
+    json_kv_str(out, "budget", job->calls_budget);
+    json_kv_time_us(out, "until", until_us);
+    json_end_object(out);
+    return 0;
+}
+
 static int
 put_ready_reasons(const struct service *service, struct json_out *out,
                   const struct request *request, struct arena *arena, struct err *err)
@@ -215,12 +208,46 @@ put_ready_reasons(const struct service *service, struct json_out *out,
         return r;
     put_worker_reasons(out, request, &offer, arena);
     put_lane_full(out, request, &offer, &lane, arena);
+    return put_budget(service, out, request, arena, err);
+}
+
+static int
+put_waits(const struct service *service, struct json_out *out,
+          const struct request *request, struct arena *arena, struct err *err)
+{
+    scoped(buf_release) struct buf text = {0};
+    int64_t ids[WHY_WAITS_MAX];
+    size_t count = 0;
+    int r = queue_why_waits(service->store, request->id, ids, &count, err);
+
+    if (r < 0)
+        return r;
+    buf_init(&text, 0);
+    buf_addf(&text, "%s", count == 1 ? " " : "s ");
+    for (size_t i = 0; i < count; i++)
+        buf_addf(&text, "%s%" PRId64,
+                 i == 0           ? ""
+                 : i + 1 == count ? " and "
+                                  : ", ",
+                 ids[i]);
+    buf_addf(&text, "%s", count == 1 ? " is" : " are");
+    json_begin_object(out);
+    json_kv_str(out, "code", "WAITS_FOR_OTHERS");
+    json_kv_str(
+        out, "text",
+        arena_printf(arena, "It waits until request%s COMPLETED.", buf_str(&text)));
+    json_key(out, "requests");
+    json_begin_array(out);
+    for (size_t i = 0; i < count; i++)
+        json_put_i64(out, ids[i]);
+    json_end_array(out);
+    json_end_object(out);
     return 0;
 }
 
-static void
-put_later_reason(struct json_out *out, const struct request *request,
-                 struct arena *arena)
+static int
+put_later_reason(const struct service *service, struct json_out *out,
+                 const struct request *request, struct arena *arena, struct err *err)
 {
     const char *why = request->later_reason ? request->later_reason : "time";
     char when[CIVIL_TEXT_SIZE] = "";
@@ -235,11 +262,12 @@ put_later_reason(struct json_out *out, const struct request *request,
         reason(out, "NOT_BEFORE",
                arena_printf(arena, "It was asked for not before %s.", when));
     else if (strcmp(why, "after") == 0)
-        reason(out, "WAITS_FOR_OTHERS", "It waits until other requests are COMPLETED.");
+        return put_waits(service, out, request, arena, err);
     else
         reason(
             out, "KEY_BUSY",
             "Another submit of the same job is being decided; it follows by itself.");
+    return 0;
 }
 
 static int
@@ -272,9 +300,32 @@ put_pauses(const struct service *service, struct json_out *out,
     return r;
 }
 
-static void
-put_running_reason(struct json_out *out, const struct request *request,
-                   struct arena *arena)
+/* Does the worker live, and if not, is there one that sees to it? */
+static int
+put_silence(const struct service *service, struct json_out *out,
+            const struct request *request, struct arena *arena, struct err *err)
+{
+    struct batch_holder holder = {0};
+    struct crew crew = {0};
+    int r = batch_holder_of_request(service->store, request->id, &holder, err);
+
+    /* Without a row it was declared dead, and is about to find out. */
+    if (r <= 0 || holder.silence_us < service->config->worker.dead_after_us)
+        return r < 0 ? r : 0;
+    r = crew_read(service, arena, &crew, err);
+    if (r == 0)
+        reason(out, "WORKER_SILENT",
+               arena_printf(arena,
+                            "No beat of that worker has arrived for %" PRId64 " s; %s",
+                            holder.silence_us / US_PER_S,
+                            crew.count > 0 ? "a live worker closes the request."
+                                           : "start a worker: it closes the request."));
+    return r;
+}
+
+static int
+put_running_reason(const struct service *service, struct json_out *out,
+                   const struct request *request, struct arena *arena, struct err *err)
 {
     reason(out, "RUNNING",
            arena_printf(arena, "It runs on worker %s.", request->worker));
@@ -282,6 +333,7 @@ put_running_reason(struct json_out *out, const struct request *request,
         reason(out, "CANCEL_ASKED", "A cancel was asked: it ends at its next chunk.");
     else if (request->stop_asked)
         reason(out, "STOP_ASKED", "A stop was asked: it ends at its next chunk.");
+    return put_silence(service, out, request, arena, err);
 }
 
 /* What became of its work since, or that it can be gone on with. */
@@ -332,8 +384,9 @@ service_why(const struct service *service, int64_t request_id,
     json_begin_array(&out);
     switch (request.place) {
     case PLACE_LATER:
-        put_later_reason(&out, &request, &arena);
-        r = put_pauses(service, &out, &request, &arena, err);
+        r = put_later_reason(service, &out, &request, &arena, err);
+        if (r == 0)
+            r = put_pauses(service, &out, &request, &arena, err);
         break;
     case PLACE_READY:
         r = put_pauses(service, &out, &request, &arena, err);
@@ -341,7 +394,7 @@ service_why(const struct service *service, int64_t request_id,
             r = put_ready_reasons(service, &out, &request, &arena, err);
         break;
     case PLACE_CLAIM:
-        put_running_reason(&out, &request, &arena);
+        r = put_running_reason(service, &out, &request, &arena, err);
         break;
     case PLACE_OUTCOME:
     case PLACE_COUNT:

@@ -92,6 +92,46 @@ FROM (SELECT token, nonce, worker, min(first_id) AS first_id FROM pawl.claim
 GROUP BY c.token, c.nonce HAVING count(*) > 1
 ORDER BY 1 LIMIT $1;
 
+-- --- what follows ---
+
+-- name: fsck_try (most bigint) -> (id bigint, detail text)
+-- One next try at most, of what ended without success, and it counts on; a drained one
+-- uses no attempt.
+SELECT r.id AS id, 'try ' || r.attempt || ' of request ' || b.id || ', which is '
+    || coalesce(o.outcome, 'not over') AS detail
+FROM pawl.request r
+JOIN pawl.request b ON b.id = r.retry_of
+LEFT JOIN pawl.outcome o ON o.id = b.id
+WHERE o.id IS NULL OR o.outcome IN ('COMPLETED', 'CANCELLED')
+   OR r.attempt <> b.attempt + CASE WHEN o.outcome = 'STOPPED' THEN 0 ELSE 1 END
+   OR r.first_try IS NULL OR r.first_try <> coalesce(b.first_try, b.id)
+   OR EXISTS (SELECT 1 FROM pawl.request e WHERE e.first_try = r.first_try
+              AND e.retry_of = r.retry_of AND e.id < r.id)
+ORDER BY r.id LIMIT $1;
+
+-- name: fsck_link (most bigint) -> (id bigint, detail text)
+-- The requester of a link names the request that released it.
+SELECT max(r.id) AS id, r.requester || ' has ' || count(*) || ' links' AS detail
+FROM pawl.request r
+WHERE r.source = 'chain'
+GROUP BY r.requester
+HAVING count(*) > 1
+    OR NOT EXISTS (SELECT 1 FROM pawl.outcome o WHERE o.outcome = 'COMPLETED'
+                   AND o.id = CAST(substr(r.requester, 8) AS bigint))
+ORDER BY 1 LIMIT $1;
+
+-- name: fsck_max_calls (most bigint) -> (id bigint, detail text)
+SELECT r.id AS id, c.used || ' calls, maxCalls is ' || r.max_calls AS detail
+FROM pawl.request_calls c JOIN pawl.request r ON r.id = c.request_id
+WHERE c.used > r.max_calls
+ORDER BY r.id LIMIT $1;
+
+-- name: fsck_result (most bigint) -> (id bigint, detail text)
+SELECT o.id AS id, o.outcome || ' with the result ' || o.result_path AS detail
+FROM pawl.outcome o
+WHERE o.result_path IS NOT NULL AND o.outcome <> 'COMPLETED'
+ORDER BY o.id LIMIT $1;
+
 -- --- what belongs to requests ---
 
 -- name: fsck_active (most bigint) -> (id bigint, detail text)

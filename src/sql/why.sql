@@ -23,3 +23,6 @@ WHERE lane = $1 ORDER BY claimed_at, first_id LIMIT $2;
 -- name: why_running (lane text) -> (running bigint)
 SELECT CAST(coalesce(sum(last_id - first_id + 1), 0) AS bigint) AS running
 FROM pawl.claim WHERE lane = $1;
+
+-- name: why_waits (request_id bigint, most bigint) -> (after_id bigint)
+SELECT after_id FROM pawl.wait WHERE request_id = $1 ORDER BY after_id LIMIT $2;

@@ -48,7 +48,7 @@ def open_store(cluster, site):
     cluster.psql("postgres", f'ALTER DATABASE "{name_of(site)}" ALLOW_CONNECTIONS true')
 
 
-def test_A19_who_listens_hears_of_an_end_during_the_drain(cluster):
+def test_A19_A23_who_listens_hears_of_an_end_during_the_drain(cluster):
     """The row under way takes seconds, so the chunk ends after the drain has begun."""
     site = Site("pg", cluster, jobs.SLOW)
     try:
@@ -63,13 +63,19 @@ def test_A19_who_listens_hears_of_an_end_during_the_drain(cluster):
         assert site.count("outcome") == 0
         assert worker.wait_end(30) == 0
         assert "pawl_done" in listener.heard()
-        assert site.wait_final(request_id)["outcome"] == "STOPPED"
+        request = site.wait_final(request_id)
+        assert (request["status"], request["outcome"]) == ("DONE", "STOPPED")
+        # All that it still had to do went through: nothing was closed before its time.
+        assert not re.search(r" (warn|error) ", worker.log()), worker.log()
+        assert [site.count(t) for t in ("claim", "worker", "progress")] == [0, 0, 0]
+        (step,) = site.sql("SELECT state, chunk, read_count FROM pawl.step_execution")
+        assert step["state"] == "STOPPED" and 0 < step["chunk"] == step["read_count"]
         site.close()
     finally:
         site.discard()
 
 
-def test_A19_a_drain_ends_in_time_while_the_store_is_away(cluster):
+def test_A19_A21_a_drain_ends_in_time_while_the_store_is_away(cluster):
     """By default 45 s and 60 s; --full waits for them."""
     drain = 45 if FULL else 1
     # The job's rows come from another database: only the store goes away.

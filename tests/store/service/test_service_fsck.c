@@ -203,6 +203,10 @@ struct damage {
     "INSERT INTO pawl.execution (id, instance_id, job, request_id, token, state, "     \
     "params, started_at, ended_at, last_updated) VALUES "
 
+#define ENDED(how)                                                                     \
+    "UPDATE pawl.outcome SET outcome = '" how "', result_path = NULL WHERE id = 1;"
+#define NEXT_TRY(n) "UPDATE pawl.request SET retry_of = 1, first_try = 1, attempt = " n
+
 static const struct damage damages[] = {
     {"nowhere", "DELETE FROM pawl.ready WHERE first_id = 3", 3},
     {"nowhere", "DELETE FROM pawl.outcome WHERE id = 1", 1},
@@ -258,6 +262,27 @@ static const struct damage damages[] = {
      " in_use, keys, jobs, version) SELECT 'w2', 's2', host, pid, boot_id, started_at, "
      "beat_at, lanes, in_use, keys, jobs, version FROM pawl.worker",
      2},
+    {"slots", "UPDATE pawl.worker SET lanes = '{\"normal\":0,\"x\":9}'", 2},
+    {"slots", "UPDATE pawl.worker SET lanes = '{\"other\":9}'", 2},
+    {"try", NEXT_TRY("2") " WHERE id = 3", 3},
+    {"try", ENDED("CANCELLED") NEXT_TRY("2") " WHERE id = 3", 3},
+    {"try", ENDED("ERROR") NEXT_TRY("3") " WHERE id = 3", 3},
+    {"try", ENDED("STOPPED") NEXT_TRY("2") " WHERE id = 3", 3},
+    {"try", ENDED("ERROR") NEXT_TRY("2") " WHERE id > 1", 3},
+    {"try",
+     "UPDATE pawl.request SET retry_of = 2, first_try = 2, attempt = 2 WHERE id = 3",
+     3},
+    {"link",
+     "UPDATE pawl.request SET source = 'chain', requester = 'chain:#2' WHERE id = 3",
+     3},
+    {"link",
+     "UPDATE pawl.request SET source = 'chain', requester = 'chain:#1' WHERE id > 1",
+     3},
+    {"max-calls",
+     "UPDATE pawl.request SET max_calls = 7 WHERE id = 2;"
+     "INSERT INTO pawl.request_calls (request_id, used) VALUES (2, 8)",
+     2},
+    {"result", "UPDATE pawl.outcome SET outcome = 'STOPPED' WHERE id = 1", 1},
     {"active", "INSERT INTO pawl.active (key, request_id) VALUES ('job:x', 1)", 1},
     {"active", "INSERT INTO pawl.active (key, request_id) VALUES ('job:x', 99)", 99},
     {"flag",
@@ -347,10 +372,10 @@ test_each_planted_damage_is_found_by_its_own_rule(struct harness *h)
 {
     /* What was planted is undone from a copy of the tables. */
     static const char *const tables[] = {
-        "later",         "ready",          "claim",     "outcome",
-        "worker",        "active",         "flag",      "progress",
-        "idempotency",   "step_execution", "execution", "instance",
-        "schedule_slot", "wait",           "paused",    "backfill"};
+        "later",     "ready",         "claim",         "outcome",     "worker",
+        "active",    "flag",          "progress",      "idempotency", "step_execution",
+        "execution", "instance",      "schedule_slot", "wait",        "paused",
+        "backfill",  "request_calls", "request"};
     struct bench b;
 
     set_up(&b, h);

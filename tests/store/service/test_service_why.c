@@ -2,6 +2,8 @@
 #include "tests/store/queue/common.h"
 
 #include "base/json.h"
+#include "base/zone.h"
+#include "budget/budget.h"
 #include "config/config.h"
 #include "liveness/worker_row.h"
 #include "queue/definition.h"
@@ -17,7 +19,8 @@ static const char definition[] =
     "\"name\":\"task\",\"needs_keys\":[\"DART_API_KEY\"],\"next\":[],"
     "\"param_order\":[],\"params\":{},\"priority\":0,"
     "\"retry\":{\"attempts\":1,\"backoff_us\":1,\"drained\":false,"
-    "\"max_backoff_us\":1,\"on\":[]},\"reuse_window_us\":0,\"steps\":[],"
+    "\"max_backoff_us\":1,\"on\":[]},\"calls\":{\"budget\":\"calls\",\"per_item\":1},"
+    "\"reuse_window_us\":0,\"steps\":[],"
     "\"timeout_us\":0,\"title\":\"Task\"}";
 
 static void
@@ -39,28 +42,59 @@ worker_up(struct harness *h, const char *id, const char *lanes, const char *jobs
     assert_ok(worker_register(h->store, &row, &err), &err);
 }
 
-/* The reasons for id as a JSON array; free by json_decref. */
-static json_t *
-why(struct harness *h, int64_t id)
+static int
+ask_why(const struct service *service, int64_t id, struct answer *answer,
+        struct err *err)
 {
-    struct config config = {.worker = {.dead_after_us = 60 * US_PER_S}};
+    return service_why(service, id, answer, err);
+}
+
+static int
+ask_jobs(const struct service *service, int64_t id, struct answer *answer,
+         struct err *err)
+{
+    (void)id;
+    return service_jobs(service, answer, err);
+}
+
+/* A member of what the service answers; free by json_decref. */
+static json_t *
+answered(struct harness *h, int64_t id, const char *member,
+         int (*ask)(const struct service *, int64_t, struct answer *, struct err *))
+{
+    struct config_budget budget = {.name = "calls", .per_day = 1, .zone = "Asia/Seoul"};
+    struct config config = {.worker = {.dead_after_us = 60 * US_PER_S},
+                            .budgets = &budget,
+                            .budget_count = 1};
     struct service service = {.config = &config, .store = h->store};
     struct answer answer = {0};
     json_t *parsed = NULL;
     struct err err = {0};
-    json_t *reasons;
+    json_t *found;
 
     assert_ok(catalog_new(h->store, &service.catalog, &err), &err);
     buf_init(&answer.body, SERVICE_BODY_MAX);
-    assert_ok(service_why(&service, id, &answer, &err), &err);
+    assert_ok(ask(&service, id, &answer, &err), &err);
     assert_ok(
         json_parse(answer.body.data, answer.body.len, JSON_DEPTH_MAX, &parsed, &err),
         &err);
-    reasons = json_incref(json_object_get(parsed, "reasons"));
+    found = json_incref(json_object_get(parsed, member));
     json_decref(parsed);
     buf_release(&answer.body);
     catalog_free(service.catalog);
-    return reasons;
+    return found;
+}
+
+static json_t *
+why(struct harness *h, int64_t id)
+{
+    return answered(h, id, "reasons", ask_why);
+}
+
+static const char *
+text_at(const json_t *reasons, size_t at)
+{
+    return json_string_value(json_object_get(json_array_get(reasons, at), "text"));
 }
 
 static const char *
@@ -209,6 +243,133 @@ test_waiting_running_and_final_requests_tell_their_own(struct harness *h)
     assert_why(h, id, "CANCELLED");
 }
 
+static void
+test_who_waits_for_others_is_told_for_which(struct harness *h)
+{
+    scoped(json_drop) json_t *reasons = NULL;
+    struct err err = {0};
+    int64_t ids[3];
+
+    ids[0] = submit_one(h, "task");
+    ids[1] = submit_one(h, "task");
+    assert_ok(try_after(h, ids, 2, &ids[2], &err), &err);
+    reasons = why(h, ids[2]);
+    assert_string_equal(code_at(reasons, 0), "WAITS_FOR_OTHERS");
+    assert_string_equal(text_at(reasons, 0),
+                        "It waits until requests 1 and 2 are COMPLETED.");
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(
+            json_integer_value(json_array_get(
+                json_object_get(json_array_get(reasons, 0), "requests"), i)),
+            ids[i]);
+}
+
+static void
+test_a_next_try_is_told_with_its_time(struct harness *h)
+{
+    struct queue_job job = job_of("task", QUEUE_DUPLICATES_ALLOW);
+    scoped(json_drop) json_t *reasons = NULL;
+    struct submit_order order = order_of(&job);
+    int64_t id;
+
+    order.not_before_us = HARNESS_NOW + US_PER_HOUR;
+    id = submit_order(h, &order);
+    harness_sql(h,
+                "UPDATE pawl.request SET retry_of = 70, first_try = 70, attempt = 2");
+    reasons = why(h, id);
+    assert_string_equal(code_at(reasons, 0), "RETRY_AT");
+    assert_string_equal(text_at(reasons, 0),
+                        "It is try 2 of request 70, due at 2026-11-01T01:00:00Z.");
+}
+
+static void
+test_a_spent_budget_is_told_until_when(struct harness *h)
+{
+    scoped(zone_free_ptr) struct zone *zone = NULL;
+    struct budget_rule rule = {.name = "calls", .per_day = 1};
+    scoped(json_drop) json_t *reasons = NULL;
+    struct budget_grant grant;
+    struct err err = {0};
+    struct claim claim;
+    int64_t first, second;
+
+    assert_ok(zone_load("Asia/Seoul", &zone, &err), &err);
+    rule.zone = zone;
+    define_task(h);
+    worker_up(h, "w1", "{\"normal\":2}", "[\"task\"]", "[\"DART_API_KEY\"]");
+    first = submit_one(h, "task");
+    claim = claim_one(h, "w1");
+    second = submit_one(h, "task");
+    reasons = why(h, second);
+    assert_int_equal(json_array_size(reasons), 0);
+    {
+        struct budget_order order = {
+            .rule = &rule, .request_id = first, .token = claim.token, .max_calls = -1};
+
+        assert_int_equal(budget_take(h->store, &order, &grant, &err), BUDGET_TAKEN);
+    }
+    json_decref(reasons);
+    reasons = why(h, second);
+    assert_string_equal(code_at(reasons, 0), "BUDGET_SPENT");
+    assert_string_equal(text_at(reasons, 0),
+                        "No call of the budget calls is left until "
+                        "2026-11-01T15:00:00Z: begun before, it stops at its first.");
+}
+
+static void
+test_a_silent_worker_is_told_of_what_it_runs(struct harness *h)
+{
+    scoped(json_drop) json_t *reasons = NULL;
+    int64_t id = submit_one(h, "task");
+
+    worker_up(h, "w1", "{\"normal\":2}", "[\"task\"]", "[]");
+    claim_one(h, "w1");
+    reasons = why(h, id);
+    assert_int_equal(json_array_size(reasons), 1);
+    json_decref(reasons);
+    harness_clock_advance(h, 61 * US_PER_S);
+    reasons = why(h, id);
+    assert_string_equal(code_at(reasons, 1), "WORKER_SILENT");
+    assert_string_equal(text_at(reasons, 1),
+                        "No beat of that worker has arrived for 61 s; start a worker: "
+                        "it closes the request.");
+    worker_up(h, "w2", "{\"normal\":2}", "[\"task\"]", "[]");
+    json_decref(reasons);
+    reasons = why(h, id);
+    assert_string_equal(text_at(reasons, 1),
+                        "No beat of that worker has arrived for 61 s; a live worker "
+                        "closes the request.");
+}
+
+/* A15: true only by the word of a live worker. */
+static void
+assert_configured(struct harness *h, bool configured)
+{
+    scoped(json_drop) json_t *jobs = answered(h, 0, "items", ask_jobs);
+    const json_t *keys = json_object_get(json_array_get(jobs, 0), "keys");
+
+    assert_int_equal(json_array_size(keys), 1);
+    assert_string_equal(
+        json_string_value(json_object_get(json_array_get(keys, 0), "name")),
+        "DART_API_KEY");
+    assert_int_equal(
+        json_is_true(json_object_get(json_array_get(keys, 0), "configured")),
+        configured);
+}
+
+static void
+test_A15_a_key_is_configured_where_a_live_worker_holds_it(struct harness *h)
+{
+    define_task(h);
+    assert_configured(h, false);
+    worker_up(h, "w1", "{}", "[\"task\"]", "[\"OTHER\",\"DART_API_KEY\"]");
+    assert_configured(h, true);
+    harness_clock_advance(h, 61 * US_PER_S); /* its row is stale by now */
+    assert_configured(h, false);
+    worker_up(h, "w2", "{}", "[\"task\"]", "[]");
+    assert_configured(h, false);
+}
+
 int
 main(void)
 {
@@ -218,6 +379,11 @@ main(void)
         store_test(test_a_full_lane_names_its_holders_and_the_place_in_line),
         store_test(test_the_place_in_line_counts_inside_a_span_and_before_it),
         store_test(test_waiting_running_and_final_requests_tell_their_own),
+        store_test(test_who_waits_for_others_is_told_for_which),
+        store_test(test_a_next_try_is_told_with_its_time),
+        store_test(test_a_spent_budget_is_told_until_when),
+        store_test(test_a_silent_worker_is_told_of_what_it_runs),
+        store_test(test_A15_a_key_is_configured_where_a_live_worker_holds_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
