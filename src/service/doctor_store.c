@@ -139,8 +139,8 @@ look_at_oldest(struct doctor *doctor)
         doctor_say(doctor,
                    db_i64(&rows, 3) > OLD_WARNING_US ? DOCTOR_WARNING : DOCTOR_OK,
                    "oldest-transaction",
-                   "end it (pg_terminate_backend); while it lasts no row that is gone "
-                   "can be cleaned up",
+                   "end it (pg_terminate_backend); while it lasts its locks stay, and "
+                   "rows that are gone cannot be cleaned up",
                    "open for %" PRId64 " s: pid %" PRId64 ", %.64s, %s",
                    db_i64(&rows, 3) / US_PER_S, db_i64(&rows, 0), db_text(&rows, 1),
                    db_text(&rows, 2));

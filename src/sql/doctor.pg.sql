@@ -55,13 +55,13 @@ SELECT CAST(m.rolname AS text) AS role, CAST(m.rolsuper AS integer) AS superuser
 FROM pg_roles m WHERE m.rolname = current_user;
 
 -- name: doctor_oldest () -> (pid bigint, app text, state text, age bigint)
--- The transaction that keeps vacuum from the rows that come and go. Of other roles
--- only what the server shows to this one.
+-- It keeps its locks, and may keep vacuum from the rows that come and go. Of other
+-- roles only what the server shows to this one.
 SELECT pid, application_name AS app, coalesce(state, '') AS state,
     CAST(extract(epoch FROM statement_timestamp() - xact_start) * 1000000 AS bigint) AS age
 FROM pg_stat_activity
-WHERE backend_xmin IS NOT NULL AND xact_start IS NOT NULL AND pid <> pg_backend_pid()
-  AND datname = current_database()
+WHERE xact_start IS NOT NULL AND pid <> pg_backend_pid()
+  AND backend_type = 'client backend' AND datname = current_database()
 ORDER BY xact_start LIMIT 1;
 
 -- name: doctor_sessions () -> (used bigint, most bigint)

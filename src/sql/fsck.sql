@@ -110,14 +110,15 @@ WHERE o.id IS NULL OR o.outcome IN ('COMPLETED', 'CANCELLED')
 ORDER BY r.id LIMIT $1;
 
 -- name: fsck_link (most bigint) -> (id bigint, detail text)
--- The requester of a link names the request that released it.
+-- The requester of a link names the request that released it, which may be forgotten.
 SELECT max(r.id) AS id, r.requester || ' has ' || count(*) || ' links' AS detail
 FROM pawl.request r
 WHERE r.source = 'chain'
 GROUP BY r.requester
 HAVING count(*) > 1
-    OR NOT EXISTS (SELECT 1 FROM pawl.outcome o WHERE o.outcome = 'COMPLETED'
-                   AND o.id = CAST(substr(r.requester, 8) AS bigint))
+    OR EXISTS (SELECT 1 FROM pawl.request p LEFT JOIN pawl.outcome o ON o.id = p.id
+               WHERE p.id = CAST(substr(r.requester, 8) AS bigint)
+                   AND (o.id IS NULL OR o.outcome <> 'COMPLETED'))
 ORDER BY 1 LIMIT $1;
 
 -- name: fsck_max_calls (most bigint) -> (id bigint, detail text)

@@ -3,6 +3,7 @@
 import json
 import pathlib
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -130,6 +131,9 @@ def test_A2_A5_apis_neither_claim_nor_fire_and_workers_fire_each_slot_once(make)
     assert {slot["state"] for slot in slots} == {"fired"}
     assert sorted(slot["request_id"] for slot in slots) == sorted(row["id"] for row in asked)
     assert all(a["last_time"] < b["slot_time"] for a, b in zip(slots, slots[1:]))
+    for worker in workers:
+        worker.signal(signal.SIGINT)  # drains as SIGTERM does
+        assert worker.wait_end() == 0 and "draining" in worker.log()
 
 
 # --- one execution, whoever starts it ---

@@ -354,6 +354,12 @@ def running_on_own(site, **params):
     return request_id
 
 
+def away_for(seconds):
+    """As long as the clause says, with --full."""
+    begin = time.monotonic()
+    wait_for(lambda: not FULL or time.monotonic() - begin > seconds, "time", seconds + 60)
+
+
 def outcome_in_store(site, request_id):
     rows = site.sql(f"SELECT outcome, detail FROM pawl.outcome WHERE id = {request_id}")
     return rows[0] if rows else None
@@ -365,6 +371,7 @@ def test_A34_a_run_that_ends_while_the_store_is_away_is_recorded_when_it_is_back
     part = wait_for(lambda: [p for p in own.parts() if p.stat().st_size > 3],
                     "the file is written", 60)
     assert part
+    away_for(40)
     own.cluster.pg_ctl("start")
     begin = time.monotonic()
     outcome = wait_for(lambda: outcome_in_store(own, request_id), "it is recorded", 20)
@@ -421,6 +428,7 @@ def test_A35_an_outcome_kept_in_the_spool_is_recorded_when_the_store_is_back(own
     database_away(own.cluster)
     wait_for(lambda: "its outcome waits for the store" in own.worker.log(),
              "it is given up for now", 60)
+    away_for(180)
     own.cluster.pg_ctl("start")
     begin = time.monotonic()
     outcome = wait_for(lambda: outcome_in_store(own, request_id), "it is recorded", 20)

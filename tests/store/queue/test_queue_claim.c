@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct claimer {
@@ -133,7 +134,7 @@ test_B12_B13_one_id_offered_to_two_workers_has_one_winner(struct harness *h)
     if (h->kind != HARNESS_SQLITE)
         harness_sql(h, "BEGIN; SELECT pg_advisory_xact_lock("
                        "hashtextextended('job:task', 0))");
-    for (int round = 0; round < 100; round++) {
+    for (int round = 0; round < (getenv("PAWL_FULL") ? 1000 : 100); round++) {
         int64_t id = submit_one(h, "task");
         struct claimer claimers[2];
 

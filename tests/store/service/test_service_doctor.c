@@ -221,6 +221,21 @@ test_each_thing_out_of_order_has_its_line(struct harness *h)
 }
 
 static void
+test_the_oldest_transaction_is_told_with_who_holds_it(struct harness *h)
+{
+    struct house house;
+
+    set_up(&house, h);
+    examine(&house);
+    assert_line(&house, DOCTOR_OK, "oldest-transaction", "");
+    harness_sql(h, "SET application_name = 'forgotten'; BEGIN; SELECT 1");
+    examine(&house);
+    assert_line(&house, DOCTOR_OK, "oldest-transaction", "forgotten");
+    harness_sql(h, "ROLLBACK");
+    tear_down(&house);
+}
+
+static void
 test_a_schema_that_is_not_ours_is_an_error(struct harness *h)
 {
     struct house house;
@@ -279,6 +294,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         store_test(test_a_house_in_order),
         store_test(test_each_thing_out_of_order_has_its_line),
+        store_test_pg(test_the_oldest_transaction_is_told_with_who_holds_it),
         store_test(test_a_schema_that_is_not_ours_is_an_error),
         store_test_sqlite(test_without_an_owner_the_settings_are_read_back),
         store_test_sqlite(test_a_store_that_is_not_there_is_an_error_and_stays_so),

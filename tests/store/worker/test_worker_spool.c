@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <stdio.h>
+#include <string.h>
 
 static struct finish_order
 ended(int64_t request_id, const struct claim *claim, enum request_outcome outcome)
@@ -237,6 +238,34 @@ test_a_damaged_file_is_put_aside_and_stops_nobody(struct harness *h)
     assert_int_equal(files_in_spool(&desk, ".refused"), 1);
 }
 
+static void
+test_a_full_spool_takes_no_more_and_loses_nothing(struct harness *h)
+{
+    scoped(desk_close) struct desk desk;
+    struct finish_order order;
+    struct err err = {0};
+    struct claim claim;
+    char path[192];
+    int64_t id;
+
+    desk_open(&desk, h);
+    id = submit_one(h, "task");
+    claim = claim_one(h, "w1");
+    order = ended(id, &claim, OUTCOME_ERROR);
+    for (int i = 1; i < SPOOL_MAX; i++) {
+        snprintf(path, sizeof(path), "%s/spool/%020d-%d-9.json", desk.folder, i,
+                 i + 10);
+        fclose(fopen(path, "we"));
+    }
+    open_again(&desk);
+    assert_int_equal(spool_count(desk.worker.spool), SPOOL_MAX - 1);
+    keep(&desk, &order);
+    order.request_id = 5;
+    assert_int_equal(spool_put(desk.worker.spool, &order, &err), -ERR_TOO_LARGE);
+    assert_non_null(strstr(err.text, "bring the store back"));
+    assert_int_equal(files_in_spool(&desk, ".json"), SPOOL_MAX);
+}
+
 int
 main(void)
 {
@@ -248,6 +277,7 @@ main(void)
         store_test(test_A35_a_stale_outcome_is_dropped_with_its_file),
         store_test(test_A34_what_was_recorded_before_the_crash_is_not_recorded_twice),
         store_test(test_a_damaged_file_is_put_aside_and_stops_nobody),
+        store_test_sqlite(test_a_full_spool_takes_no_more_and_loses_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
