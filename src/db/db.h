@@ -8,7 +8,8 @@
  * name of SQLite's extended code:
  *
  *      ERR_DB_CONFLICT     serialization, deadlock: run the transaction again
- *      ERR_DB_CONSTRAINT   unique, foreign key, check, not null
+ *      ERR_DB_CONSTRAINT   unique, foreign key, check, not null; a value that its
+ *                          column does not take
  *      ERR_STORE_BUSY      a lock was not to be had in time
  *      ERR_STORE           the store cannot be reached or read (a user's
  *                          database: ERR_CONNECT)
@@ -16,7 +17,7 @@
  *      ERR_TIMEOUT         statement timeout, or db_cancel
  *      ERR_DISK_FULL       at the database
  *      ERR_CONFIG          a URL or setting that cannot do, with the remedy
- *      ERR_DB              the rest: syntax, rights, bad values
+ *      ERR_DB              the rest: syntax, rights
  *
  * After a failure look at db_usable: a lost connection never comes back, close it
  * and open another. Inside a transaction a failure leaves only db_tx_end or

@@ -428,6 +428,8 @@ open_pg(struct pg_db *pg, const struct db_options *options, struct err *err)
     if (PQstatus(pg->conn) != CONNECTION_OK)
         return connect_fail(pg, options->url, err);
     PQsetNoticeProcessor(pg->conn, drop_notice, NULL);
+    if (PQsetnonblocking(pg->conn, 1) != 0)
+        return connect_fail(pg, options->url, err);
     pg->cancel = pg_cancel_new(pg->conn);
     r = detect_pooler(pg, err);
     if (r == 0 && !pg->base.pooled)

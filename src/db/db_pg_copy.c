@@ -159,7 +159,8 @@ flush(struct pg_db *pg, struct pg_copy *copy, struct err *err)
     if (r < 0)
         return r;
     if (copy->out.len > 0 &&
-        PQputCopyData(pg->conn, copy->out.data, (int)copy->out.len) != 1)
+        (PQputCopyData(pg->conn, copy->out.data, (int)copy->out.len) != 1 ||
+         !pg_send_all(pg)))
         return pg_fail(pg, copy->what, NULL, NULL, err);
     buf_clear(&copy->out);
     return 0;
@@ -185,19 +186,25 @@ pg_copy_row(struct db *db, void *state, const struct db_value *values, size_t n_
     return copy->out.len >= FLUSH_BYTES ? flush(pg_of(db), copy, err) : 0;
 }
 
-/* Where in our rows: "COPY t, line 3, column …" is the server's context. */
+/* Where in our rows: 'COPY t, line 3, column c: "x"' is the server's context. */
 static int
 copy_fail(struct pg_db *pg, const struct pg_copy *copy, const PGresult *res,
           struct err *err)
 {
     const char *context = res ? PQresultErrorField(res, PG_DIAG_CONTEXT) : NULL;
-    const char *line = context ? strstr(context, "line ") : NULL;
-    char what[160];
+    const char *line = context ? strstr(context, ", line ") : NULL;
+    const char *column = line ? strstr(line, ", column ") : NULL;
+    char what[256];
+    int len;
 
     snprintf(what, sizeof(what), "%s", copy->what);
-    if (line)
-        snprintf(what, sizeof(what), "%s, row %ld", copy->what,
-                 strtol(line + strlen("line "), NULL, 10));
+    if (line) {
+        len = snprintf(what, sizeof(what), "%s, row %ld", copy->what,
+                       strtol(line + strlen(", line "), NULL, 10));
+        if (column && strchr(column, ':'))
+            snprintf(what + len, sizeof(what) - (size_t)len, "%.*s",
+                     (int)strcspn(column, ":"), column);
+    }
     return pg_fail(pg, what, NULL, res, err);
 }
 

@@ -15,6 +15,8 @@ struct state_row {
 static const struct state_row state_rows[] = {
     {"40001", ERR_DB_CONFLICT, ""},
     {"40P01", ERR_DB_CONFLICT, ""},
+    {"22012", ERR_DB, ""},         /* a division by zero is of no column */
+    {"22", ERR_DB_CONSTRAINT, ""}, /* a value that does not fit, or is none */
     {"23", ERR_DB_CONSTRAINT, ""},
     {"55P03", ERR_STORE_BUSY, ""},
     {"57014", ERR_TIMEOUT, ""},
@@ -97,6 +99,17 @@ ends_connection(const char *state)
            strcmp(state, "25P03") == 0 || strcmp(state, "25P04") == 0;
 }
 
+/* "Key (id)=(7) already exists.": at a commit nothing else tells which row it was. */
+static const char *
+key_of(const char *state, const PGresult *res)
+{
+    const char *detail = res ? PQresultErrorField(res, PG_DIAG_MESSAGE_DETAIL) : NULL;
+    bool told = strncmp(state, "23", 2) == 0 && detail &&
+                strncmp(detail, "Key (", strlen("Key (")) == 0;
+
+    return told ? detail : "";
+}
+
 int
 pg_fail(struct pg_db *pg, const char *what, const char *text, const PGresult *res,
         struct err *err)
@@ -106,6 +119,7 @@ pg_fail(struct pg_db *pg, const char *what, const char *text, const PGresult *re
     const char *message = res ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
     const char *hint = res ? PQresultErrorField(res, PG_DIAG_MESSAGE_HINT) : NULL;
     enum err_code code = row->code == ERR_NONE ? db_lost_code(&pg->base) : row->code;
+    const char *key = key_of(state, res);
     char place[DB_PLACE_SIZE] = "";
 
     if (PQstatus(pg->conn) != CONNECTION_OK || ends_connection(state))
@@ -123,9 +137,9 @@ pg_fail(struct pg_db *pg, const char *what, const char *text, const PGresult *re
         db_place(text,
                  offset_of(text, PQresultErrorField(res, PG_DIAG_STATEMENT_POSITION)),
                  place);
-    return db_fail(err, code, state, "%s: %s%s%s%s%s", what,
-                   message ? message : "failed", place, hint ? ": " : "",
-                   hint ? hint : "", row->remedy);
+    return db_fail(err, code, state, "%s: %s%s%s%s%s%s%s", what,
+                   message ? message : "failed", place, *key ? ": " : "", key,
+                   hint ? ": " : "", hint ? hint : "", row->remedy);
 }
 
 int

@@ -1,7 +1,8 @@
 /*
  * PostgreSQL: waiting for answers, but not for ever. libpq's own calls wait as long as
- * the socket lives, and it lives on when the server's process hangs. So whatever is
- * sent is awaited here with a limit: at the end of it the server is asked to cancel
+ * the socket lives, and it lives on when the server's process hangs. So the connection
+ * does not block, and what is sent is sent and awaited here with a limit (a server that
+ * hangs takes no more either): at the end of it the server is asked to cancel
  * (this is what makes a statement timeout hold behind a pooler, too), and if it does
  * not even answer that, the connection counts as lost.
  */
@@ -13,6 +14,12 @@
 #include <poll.h>
 
 #define LOOK_MS 200 /* between looks at what another thread wishes */
+
+enum turn {
+    TURN_WENT_WELL,
+    TURN_GIVEN_UP, /* time is over */
+    TURN_BROKEN,
+};
 
 static int64_t
 now_ms(void)
@@ -70,20 +77,47 @@ time_left(struct pg_db *pg, int *ret_ms)
     return true;
 }
 
+/* One turn of waiting; unsent: something waits to be sent. A server that is sent much
+ * may want its answer taken first. */
+static enum turn
+wait_turn(struct pg_db *pg, bool unsent)
+{
+    struct pollfd fd = {.fd = PQsocket(pg->conn),
+                        .events = (short)(POLLIN | (unsent ? POLLOUT : 0))};
+    int ms;
+
+    if (!time_left(pg, &ms))
+        return TURN_GIVEN_UP;
+    if (poll(&fd, 1, ms) < 0)
+        return errno == EINTR ? TURN_WENT_WELL : TURN_BROKEN;
+    if ((fd.revents & ~POLLOUT) && PQconsumeInput(pg->conn) != 1)
+        return TURN_BROKEN;
+    return TURN_WENT_WELL;
+}
+
+bool
+pg_send_all(struct pg_db *pg)
+{
+    int unsent;
+
+    pg_wait_start(pg);
+    while ((unsent = PQflush(pg->conn)) > 0)
+        if (wait_turn(pg, true) != TURN_WENT_WELL)
+            return false;
+    return unsent == 0;
+}
+
 PGresult *
 pg_next_result(struct pg_db *pg)
 {
-    struct pollfd fd = {.fd = PQsocket(pg->conn), .events = POLLIN};
-    int ms;
-
     while (PQisBusy(pg->conn)) {
-        if (!time_left(pg, &ms))
+        int unsent = PQflush(pg->conn);
+        enum turn turn = unsent < 0 ? TURN_BROKEN : wait_turn(pg, unsent > 0);
+
+        if (turn == TURN_GIVEN_UP)
             return NULL;
-        if (poll(&fd, 1, ms) < 0 && errno != EINTR)
-            break;
-        if (fd.revents && PQconsumeInput(pg->conn) != 1)
+        if (turn == TURN_BROKEN)
             break; /* PQgetResult makes a result of it */
-        fd.revents = 0;
     }
     return PQgetResult(pg->conn);
 }

@@ -78,6 +78,7 @@ code_of(const struct sqlite_db *sl, int rc)
     case SQLITE_FULL:
         return ERR_DISK_FULL;
     case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
         return ERR_DB_CONSTRAINT;
     case SQLITE_TOOBIG:
         return ERR_TOO_LARGE;

@@ -90,6 +90,8 @@ void pg_wait_start(struct pg_db *pg);
 /* The server has been asked to cancel: it has PG_GRACE_MS from now. */
 void pg_wait_no_longer(struct pg_db *pg);
 PGresult *pg_next_result(struct pg_db *pg);
+/* Send what is put together, within pg->patience_ms; false: the connection is lost. */
+bool pg_send_all(struct pg_db *pg);
 int pg_ping(struct db *db, struct err *err) must_check;
 
 void pg_params_release(struct pg_params *params);

@@ -9,13 +9,22 @@ import urllib.parse
 
 
 class Proxy:
-    def __init__(self, url):
+    def __init__(self, url, folder=None, silent_after=None):
+        """folder: listen on a Unix socket there, whose kernel never gives a silent peer up.
+        silent_after: by itself, once it has taken so many bytes from its clients."""
         parts = urllib.parse.urlsplit(url)
         self.target = (parts.hostname, parts.port)
         self.silent = threading.Event()
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        port = self.listener.getsockname()[1]
-        self.url = url.replace(parts.netloc, f"{parts.username}@127.0.0.1:{port}")
+        self.left = silent_after
+        if folder:
+            self.listener = socket.socket(socket.AF_UNIX)
+            self.listener.bind(f"{folder}/.s.PGSQL.5432")
+            self.listener.listen()
+            self.url = f"postgresql://{parts.username}@{parts.path}?host={folder}"
+        else:
+            self.listener = socket.create_server(("127.0.0.1", 0))
+            port = self.listener.getsockname()[1]
+            self.url = url.replace(parts.netloc, f"{parts.username}@127.0.0.1:{port}")
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self):
@@ -41,6 +50,10 @@ class Proxy:
                         data = side.recv(65536)
                         if not data:
                             return
+                        if side is client and self.left is not None:
+                            self.left -= len(data)
+                            if self.left < 0:
+                                self.silent.set()
                         other.sendall(data)
                     except OSError:
                         return

@@ -24,6 +24,14 @@ JOBS = f"""\
         chunk: 10
         read: {{database: far, sql: "SELECT n, pg_sleep(0.001) AS s FROM generate_series(1, 1000000) n"}}
         write: {{file: pulled.csv}}
+  fill:
+    retry: none
+    steps:
+      - name: fill
+        chunk: 5000
+        read: {{items: {{n: {{from: 1, to: 1000000}}}}}}
+        process: {{map: {{set: {{pad: "{'x' * 4000}"}}}}}}
+        write: {{database: near, table: {NAME}_wide}}
   quick:
     duplicates: allow
     steps:
@@ -37,20 +45,26 @@ def progress(site, request):
     return (site.get(request).get("progress") or {}).get("done") or 0
 
 
-def test_A19_a_database_that_hangs_keeps_no_run_from_its_end(cluster):
+def test_A19_a_database_that_hangs_keeps_no_run_from_its_end(cluster, tmp_path):
     proxy = Proxy(cluster.url)
-    psql(cluster.url, f"CREATE TABLE {NAME} (n bigint)")
-    site = Site("sqlite", cluster, JOBS, databases={"far": proxy.url})
+    near = Proxy(cluster.url, tmp_path, silent_after=2_000_000)  # in the midst of a COPY
+    psql(cluster.url, f"CREATE TABLE {NAME} (n bigint);"
+                      f"CREATE TABLE {NAME}_wide (n bigint, pad text)")
+    site = Site("sqlite", cluster, JOBS, databases={"far": proxy.url, "near": near.url})
     try:
         site.up()
+        filling = site.submit_id("fill")
+        wait_for(near.silent.is_set, "a COPY is under way")
         late = site.submit_id("load")
         pulled = site.submit_id("pull")
         wait_for(lambda: progress(site, late) > 3 and progress(site, pulled) > 10, "both work")
         proxy.silent.set()
         began = time.monotonic()
-        site.pawl("cancel", str(pulled))
-        ended = site.wait_final(pulled)
-        assert ended["outcome"] == "CANCELLED", ended
+        for request in (pulled, filling):
+            site.pawl("cancel", str(request))
+        for request in (pulled, filling):
+            ended = site.wait_final(request)
+            assert ended["outcome"] == "CANCELLED", ended
         ended = site.wait_final(late)
         assert ended["outcome"] == "TIMEOUT", ended
         assert time.monotonic() - began < 20
@@ -64,3 +78,4 @@ def test_A19_a_database_that_hangs_keeps_no_run_from_its_end(cluster):
     finally:
         site.discard()
         proxy.close()
+        near.close()

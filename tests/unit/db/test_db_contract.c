@@ -523,6 +523,33 @@ test_a_copy_that_breaks_a_rule_names_the_row_and_leaves_nothing(struct fixture *
     assert_int_equal(number(f, "SELECT count(*) FROM t"), 0);
 }
 
+/* The value is to blame, as where a rule of the table is broken. */
+static void
+test_a_value_that_its_column_does_not_take_is_told_as_a_constraint(struct fixture *f)
+{
+    static const struct db_sql insert = {
+        .name = "insert_n", .text = "INSERT INTO n (a) VALUES ($1)", .n_params = 1};
+    static const char *const columns[] = {"a"};
+    struct db_value row = p_text("too long");
+    struct db_copy copy = {0};
+    int r;
+
+    script(f, f->kind == TESTDB_SQLITE ? "CREATE TABLE n (a integer PRIMARY KEY)"
+                                       : "CREATE TABLE n (a varchar(3))");
+    fails(f, ERR_DB_CONSTRAINT, db_run(f->db, &insert, &f->err, row));
+    assert_false(db_is_duplicate(&f->err));
+    err_clear(&f->err);
+    ok(f, db_copy_begin(f->db, "n", columns, 1, &copy, &f->err));
+    r = db_copy_row(&copy, &row, &f->err);
+    if (r == 0)
+        r = db_copy_end(&copy, NULL, &f->err);
+    fails(f, ERR_DB_CONSTRAINT, r);
+    assert_non_null(strstr(f->err.text,
+                           f->kind == TESTDB_SQLITE ? "row 1: " : "row 1, column a: "));
+    err_clear(&f->err);
+    db_copy_abort(&copy);
+}
+
 static void
 test_a_copy_given_up_leaves_nothing_and_the_connection_usable(struct fixture *f)
 {
@@ -579,6 +606,7 @@ main(void)
         db_case(test_a_second_begin_is_refused),
         db_case(test_copy_brings_in_what_insert_would),
         db_case(test_a_copy_that_breaks_a_rule_names_the_row_and_leaves_nothing),
+        db_case(test_a_value_that_its_column_does_not_take_is_told_as_a_constraint),
         db_case(test_a_copy_given_up_leaves_nothing_and_the_connection_usable),
         db_case(test_names_with_quotes_are_names),
     };

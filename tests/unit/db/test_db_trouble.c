@@ -174,6 +174,7 @@ test_each_sqlstate_gets_its_code(struct fixture *f)
         {"42501", ERR_DB},
         {"PW409", ERR_DB},
         {"53300", ERR_CONNECT},
+        {"22001", ERR_DB_CONSTRAINT},
         {"22012", ERR_DB},
     };
 
