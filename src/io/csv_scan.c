@@ -497,7 +497,12 @@ not_text(const struct csv_scan *scan, size_t field, const char *place, struct er
     size_t column;
 
     where_is(scan, place, &line, &column);
-    if (!decoder->open)
+    if (*place == '\0')
+        (void)err_set(err, ERR_INVALID,
+                      "%s:%lld:%zu: field %zu: a NUL byte is no text; is the file in "
+                      "another encoding (read.encoding: utf-16 …)?",
+                      scan->path, (long long)line, column, field + 1);
+    else if (!decoder->open)
         (void)err_set(err, ERR_INVALID,
                       "%s:%lld:%zu: field %zu: byte 0x%02x is not UTF-8; give the "
                       "file's encoding (read.encoding: cp949, utf-16 …)",
@@ -513,13 +518,17 @@ not_text(const struct csv_scan *scan, size_t field, const char *place, struct er
     return CSV_BAD;
 }
 
+/* Databases and JSON take no NUL in a text, so it is told here, with its place. */
 static int
-check_utf8(const struct csv_scan *scan, struct err *err)
+check_text(const struct csv_scan *scan, struct err *err)
 {
     for (size_t i = 0; i < scan->n_fields; i++) {
         const struct csv_field *field = &scan->fields[i];
         size_t good = utf8_valid_prefix(field->text, field->len);
+        const char *nul = good > 0 ? memchr(field->text, '\0', good) : NULL;
 
+        if (nul)
+            good = (size_t)(nul - field->text);
         if (good < field->len)
             return not_text(scan, i, field->text + good, err);
     }
@@ -551,7 +560,7 @@ csv_scan_next(struct csv_scan *scan, struct err *err)
             continue;
         break;
     }
-    r = check_utf8(scan, err);
+    r = check_text(scan, err);
     if (r == CSV_RECORD)
         close_up_quotes(scan);
     return r;

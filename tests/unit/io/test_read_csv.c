@@ -99,6 +99,7 @@ static const struct {
     {"a,b\n1,2\n\"x\"y,2\n3,4\n", "{}", "|1|2|\n!parse in.csv:3\n|3|4|\n", 0},
     {"a,b\n\"x\"y", "{}", "!parse in.csv:2\n", 0},
     {"a,b\n1,\xff\n3,4\n", "{}", "!parse in.csv:2\n|3|4|\n", 0},
+    {"a,b\n1,x\0y\n3,4\n", "{}", "!parse in.csv:2\n|3|4|\n", 14},
     {"a,b\n1,x\n3,4\n", "{\"columns\":{\"b\":\"integer\"}}",
      "!format in.csv:2\n|3|integer:4|\n", 0},
     /* UTF-16 with a byte too many, and with half a pair. */
