@@ -16,6 +16,7 @@
 #include "io/formats.h"
 #include "io/io_ctx.h"
 #include "io/option.h"
+#include "io/processor.h"
 #include "io/row.h"
 #include "io/sql_statement.h"
 #include "io/sql_upsert.h"
@@ -48,6 +49,7 @@ struct sql_writer {
     char (*texts)[CELL_TEXT_MAX];
     int64_t rows;
     int64_t chunk_start; /* rows before the set that is being written */
+    int64_t committed;   /* rows, with `checkpoint: none` */
 };
 
 static struct sql_writer *
@@ -69,6 +71,7 @@ sql_open(struct writer *writer, const char *state, struct err *err)
             err, ERR_INVALID,
             "what was begun is no write to a database: the step's definition "
             "has changed; ask for a new run (restart: false)");
+    sql->committed = sql->rows;
     if (writer->in_checkpoint)
         return 0;
     return writer->io->database(writer->io, sql->database, IO_DB_WRITE, &sql->db, err);
@@ -294,6 +297,31 @@ sql_apply(struct writer *writer, struct db *db, const struct row_set *rows,
     return r < 0 ? failed(sql, r, err) : 0;
 }
 
+/* Roll back what our own transaction has, so that its rows can be written again, all or
+ * one by one. */
+static int
+give_up(struct sql_writer *sql, int r)
+{
+    db_tx_end(&sql->tx);
+    sql->rows = sql->committed;
+    sql->writer.refused = r == -ERR_DB_CONSTRAINT ? ITEM_CONSTRAINT : 0;
+    return r;
+}
+
+static int
+write_own(struct sql_writer *sql, const struct row_set *rows, struct err *err)
+{
+    int r;
+
+    if (!sql->tx.db) {
+        r = db_begin(sql->db, DB_WRITE, &sql->tx, err);
+        if (r < 0)
+            return give_up(sql, failed(sql, r, err));
+    }
+    r = sql_apply(&sql->writer, sql->db, rows, err);
+    return r < 0 ? give_up(sql, r) : 0;
+}
+
 static int
 sql_write(struct writer *writer, const struct row_set *rows, struct err *err)
 {
@@ -301,13 +329,9 @@ sql_write(struct writer *writer, const struct row_set *rows, struct err *err)
     int r;
 
     sql->chunk_start = sql->rows;
+    writer->refused = 0;
     if (!writer->in_checkpoint) {
-        if (!sql->tx.db) {
-            r = db_begin(sql->db, DB_WRITE, &sql->tx, err);
-            if (r < 0)
-                return failed(sql, r, err);
-        }
-        r = sql_apply(writer, sql->db, rows, err);
+        r = write_own(sql, rows, err);
         if (r < 0)
             return r;
     }
@@ -318,9 +342,14 @@ sql_write(struct writer *writer, const struct row_set *rows, struct err *err)
 static int
 commit_own(struct sql_writer *sql, struct err *err)
 {
-    int r = sql->tx.db ? db_commit(&sql->tx, err) : 0;
+    int r;
 
-    return r < 0 ? failed(sql, r, err) : 0;
+    sql->writer.refused = 0;
+    r = sql->tx.db ? db_commit(&sql->tx, err) : 0;
+    if (r < 0)
+        return give_up(sql, failed(sql, r, err));
+    sql->committed = sql->rows;
+    return 0;
 }
 
 static int

@@ -234,7 +234,8 @@ test_an_upsert_of_many_spells_values_as_the_database_reads_them_on_pg(void **sta
         scoped(db_tx_end) struct db_tx tx = {0};
 
         ok(&s.t, db_begin(s.write, DB_WRITE, &tx, &s.t.err));
-        fails(&s.t, ERR_DB, "row 1", writer_apply(writer, s.write, &rows, &s.t.err));
+        fails(&s.t, ERR_DB_CONSTRAINT, "row 1",
+              writer_apply(writer, s.write, &rows, &s.t.err));
     }
     row_set_release(&rows);
     writer_freep(&writer);

@@ -82,17 +82,20 @@ take_checkpoint(void *arg, const struct step_checkpoint *cp, struct err *err)
 {
     struct step_test *s = arg;
     scoped(db_tx_end) struct db_tx tx = {0};
+    int r = 0;
 
     ok(&s->t, db_begin(s->dbs[3], DB_WRITE, &tx, err));
-    if (cp->apply) {
-        int r = cp->apply(cp->apply_arg, s->dbs[3], err);
-
-        if (r < 0)
-            return r;
-    }
+    if (cp->apply)
+        r = cp->apply(cp->apply_arg, s->dbs[3], err);
+    if (r < 0)
+        return r;
     if (++s->checkpoints == s->lost_at)
         return STEP_LOST; /* rolled back */
-    ok(&s->t, db_commit(&tx, err));
+    r = db_commit(&tx, err);
+    if (r < 0) {
+        s->checkpoints--;
+        return r;
+    }
     (void)snprintf(s->position, sizeof(s->position), "%s", cp->reader_position);
     (void)snprintf(s->state, sizeof(s->state), "%s", cp->writer_state);
     s->counters = cp->counters;

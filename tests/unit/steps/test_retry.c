@@ -47,7 +47,8 @@ take_skip(struct io_ctx *io, const struct io_skip *skip, struct err *err)
 }
 
 static bool
-begin_retry(struct step_test *s, enum testdb_kind kind, const char *keys)
+begin_into(struct step_test *s, enum testdb_kind kind, const char *keys,
+           const char *target)
 {
     char text[700];
 
@@ -65,11 +66,16 @@ begin_retry(struct step_test *s, enum testdb_kind kind, const char *keys)
         text, sizeof(text),
         "{\"name\":\"copy\",\"chunk\":10,\"retry\":{%s},\"read\":{\"sql\":\"SELECT "
         "id, name FROM city ORDER BY id\",\"database\":\"shop\"},\"write\":{"
-        "\"database\":\"main\",\"rows\":\"INSERT INTO copy (id, name) VALUES (:id, "
-        ":name)\"}}",
-        keys);
+        "%s,\"rows\":\"INSERT INTO copy (id, name) VALUES (:id, :name)\"}}",
+        keys, target);
     set_def(s, text);
     return true;
+}
+
+static bool
+begin_retry(struct step_test *s, enum testdb_kind kind, const char *keys)
+{
+    return begin_into(s, kind, keys, "\"database\":\"main\"");
 }
 
 #define TRIES "\"on\":[\"constraint\"],\"attempts\":3,\"backoff\":\"1ms\""
@@ -184,6 +190,81 @@ a_cancel_ends_the_wait_at_once(enum testdb_kind kind)
     end(&s);
 }
 
+#define NO_CHECKPOINT "\"database\":\"shop\",\"checkpoint\":\"none\""
+
+static void
+without_a_checkpoint_there_a_chunk_is_tried_again_too(enum testdb_kind kind)
+{
+    struct step_result result;
+    struct step_test s;
+
+    if (!begin_into(&s, kind, TRIES, NO_CHECKPOINT))
+        skip();
+    ok(&s.t, db_script(s.dbs[1], "INSERT INTO copy VALUES (13, 'there')", &s.t.err));
+    story.act_at = 2;
+    story.script = "DELETE FROM copy WHERE name = 'there'";
+    ok(&s.t, step_run(&s.ctx, &result, &s.t.err));
+    assert_int_equal(count(&s, "SELECT count(*) FROM copy"), ROWS);
+    assert_int_equal(s.counters.written, ROWS);
+    assert_int_equal(s.counters.rollbacks, 2);
+    end(&s);
+}
+
+static void
+without_a_checkpoint_there_skip_finds_the_bad_items_too(enum testdb_kind kind)
+{
+    struct step_result result;
+    struct step_test s;
+
+    if (!begin_into(&s, kind, TRIES "},\"skip\":{\"limit\":2,\"on\":[\"constraint\"]",
+                    NO_CHECKPOINT))
+        skip();
+    /* The second one is the last of all: the step ends nonetheless. */
+    ok(&s.t, db_script(s.dbs[1], "INSERT INTO copy VALUES (13, 'there'), (24, 'there')",
+                       &s.t.err));
+    ok(&s.t, step_run(&s.ctx, &result, &s.t.err));
+    assert_int_equal(story.skips, 2);
+    assert_non_null(strstr(story.message, "row 24"));
+    assert_true(s.last);
+    assert_int_equal(count(&s, "SELECT count(*) FROM copy WHERE name <> 'there'"),
+                     ROWS - 2);
+    assert_int_equal(s.counters.read, ROWS);
+    assert_int_equal(s.counters.written, ROWS - 2);
+    assert_int_equal(s.counters.skipped, 2);
+    end(&s);
+}
+
+/* Only the commit tells, and only PostgreSQL keeps such a promise of a user's table. */
+static void
+a_constraint_that_is_deferred_is_of_its_item_too(enum testdb_kind kind)
+{
+    static const char *const targets[] = {"\"database\":\"main\"", NO_CHECKPOINT};
+
+    for (size_t i = 0; i < array_len(targets); i++) {
+        struct step_result result;
+        struct step_test s;
+
+        if (kind != TESTDB_PG ||
+            !begin_into(&s, kind,
+                        "\"on\":[\"upstream\"]},\"skip\":{\"limit\":1,\"on\":["
+                        "\"constraint\"]",
+                        targets[i]))
+            skip();
+        ok(&s.t, db_script(s.dbs[1],
+                           "CREATE TABLE known (id int PRIMARY KEY);"
+                           "INSERT INTO known SELECT id FROM city WHERE id <> 13;"
+                           "ALTER TABLE copy ADD FOREIGN KEY (id) REFERENCES known "
+                           "DEFERRABLE INITIALLY DEFERRED",
+                           &s.t.err));
+        ok(&s.t, step_run(&s.ctx, &result, &s.t.err));
+        assert_int_equal(story.skips, 1);
+        assert_non_null(strstr(story.message, "Key (id)=(13) is not present"));
+        assert_int_equal(count(&s, "SELECT count(*) FROM copy"), ROWS - 1);
+        assert_int_equal(s.counters.written, ROWS - 1);
+        end(&s);
+    }
+}
+
 #define CAST "\"process\":{\"map\":{\"cast\":{\"name\":\"integer\"}}},"
 
 /* Names are no numbers, but of the items 0 to 11. */
@@ -283,6 +364,9 @@ on_both(after_all_tries_the_step_fails_and_says_so);
 on_both(another_class_is_not_tried_again);
 on_both(a_stop_ends_the_wait_and_the_chunk_is_done_later);
 on_both(a_cancel_ends_the_wait_at_once);
+on_both(without_a_checkpoint_there_a_chunk_is_tried_again_too);
+on_both(without_a_checkpoint_there_skip_finds_the_bad_items_too);
+on_both(a_constraint_that_is_deferred_is_of_its_item_too);
 on_both(an_item_is_processed_again_and_then_left_out);
 on_both(a_stop_while_an_item_waits_keeps_what_is_done);
 on_both(a_limit_met_in_the_search_keeps_the_rest_of_the_chunk);
@@ -297,6 +381,9 @@ main(void)
         both(another_class_is_not_tried_again),
         both(a_stop_ends_the_wait_and_the_chunk_is_done_later),
         both(a_cancel_ends_the_wait_at_once),
+        both(without_a_checkpoint_there_a_chunk_is_tried_again_too),
+        both(without_a_checkpoint_there_skip_finds_the_bad_items_too),
+        both(a_constraint_that_is_deferred_is_of_its_item_too),
         both(an_item_is_processed_again_and_then_left_out),
         both(a_stop_while_an_item_waits_keeps_what_is_done),
         both(a_limit_met_in_the_search_keeps_the_rest_of_the_chunk),
