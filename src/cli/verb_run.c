@@ -157,7 +157,7 @@ take(struct here *here, struct err *err)
         .requester = REQUESTER,
         .subject = REQUESTER,
         .source = SOURCE_CLI,
-        .restart = -1,
+        .restart = option_given(&here->cli->options, OPTION_ANEW) ? 0 : -1,
     };
     struct submit_order order = {0};
     char text[400];

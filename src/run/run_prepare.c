@@ -144,9 +144,10 @@ start_execution(struct run *run, const struct request *request, struct err *err)
 
     if (r < 0)
         return r;
+    /* A conflict was tried again by the store already: who asked learns of it. */
     do
         r = batch_start(run->env->store, &order, &run->arena, &started, err);
-    while (run_wait_after(run, &patience, r, err));
+    while (r != -ERR_DB_CONFLICT && run_wait_after(run, &patience, r, err));
     if (r == BATCH_LOST)
         run_ask(run, RUN_LOST);
     if (r == BATCH_ALIVE)

@@ -2,6 +2,7 @@
 
 import contextlib
 import subprocess
+import time
 
 import pytest
 
@@ -231,6 +232,48 @@ def test_A32_a_restart_that_never_began_is_restarted_with_the_work_that_it_named
     assert numbers(site, "never-began") == list(range(1, 41))
 
 
+def test_A16_two_jobs_asked_for_together_both_run(site):
+    rounds = 100 if pawl_env.FULL else 8
+    for n in range(rounds):
+        ids = [site.submit_id(job, rows=1, tag=f"a16-{n}") for job in ("collect", "free")]
+        for request_id in ids:
+            request = site.wait_done(request_id)
+            assert request["attempt"] == 1 and not request["detail"], request
+    assert "conflict" not in site.worker.log() and "serialize" not in site.worker.log()
+    assert site.one("SELECT count(*) AS n FROM effect WHERE tag LIKE 'a16-%'") == 2 * rounds
+
+
+def test_A17_a_start_that_meets_a_conflict_twice_is_made_once(site):
+    """SQLite has one writer, so nothing there can conflict."""
+    if site.kind != "pg":
+        return
+    site.store_do("""
+        CREATE SEQUENCE a17;
+        CREATE FUNCTION a17_refuse() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+        BEGIN
+            IF nextval('public.a17') <= (SELECT n FROM public.a17_until) THEN
+                RAISE EXCEPTION 'could not serialize: a17' USING ERRCODE = '40001';
+            END IF;
+            RETURN new;
+        END $$;
+        CREATE TABLE a17_until AS SELECT 2 AS n;
+        CREATE TRIGGER a17 BEFORE INSERT ON pawl.execution FOR EACH ROW EXECUTE FUNCTION a17_refuse();
+    """)
+    try:
+        request = site.wait_done(site.submit_id("collect", rows=1, tag="a17"))
+        assert site.count("execution", f"request_id = {request['requestId']}") == 1
+        assert numbers(site, "a17") == [1] and site.one("SELECT last_value AS n FROM a17") == 3
+        site.store_do("UPDATE a17_until SET n = 1000")
+        begun = time.monotonic()
+        failed = site.wait_final(site.submit_id("collect", rows=1, tag="a17b"))
+        assert failed["status"] == "FAILED" and "a17" in failed["detail"], failed
+        print(f"failed after {time.monotonic() - begun:.1f} s: {failed['detail']}")
+        assert site.count("execution", f"request_id = {failed['requestId']}") == 0
+    finally:
+        site.store_do("DROP TRIGGER a17 ON pawl.execution")
+    site.wait_done(site.submit_id("collect", rows=1, tag="a17c"))
+
+
 def test_a_cancelled_run_is_not_gone_on_with(site):
     with closed_gate(site):
         request_id = under_way(site, "collect", "cancelled")
@@ -335,6 +378,15 @@ def test_A32b_anew_on_the_command_line_goes_on_with_nothing(lone):
     assert execution(lone, lone.wait_final(first + 1))["resumedFrom"] is not None
     lone.pawl("submit", "load", "--anew", "--wait", code=1)
     assert execution(lone, lone.wait_final(first + 2))["resumedFrom"] is None
+
+
+def test_A32b_anew_is_for_pawl_run_as_well(lone):
+    lone.down()
+    for words in ((), (), ("--anew",)):
+        lone.pawl("run", "load", *words, code=1)
+    got = [row["instance_id"] for row in
+           lone.sql("SELECT instance_id FROM pawl.execution ORDER BY id")]
+    assert got[0] == got[1] != got[2], got
 
 
 def test_a_restart_names_the_job_that_is_gone_and_not_the_request(lone):
