@@ -1,6 +1,7 @@
 #include "base/clock.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <time.h>
 
 static int64_t
@@ -32,6 +33,16 @@ clock_real(void)
     static const struct clock real = {.wall_us = real_wall_us, .mono_us = real_mono_us};
 
     return &real;
+}
+
+void
+clock_pause_ms(int64_t ms)
+{
+    struct timespec rest = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+    assert(ms >= 0);
+    while (nanosleep(&rest, &rest) < 0 && errno == EINTR)
+        ;
 }
 
 /* Atomic, since the test's thread moves what another thread may be reading. */

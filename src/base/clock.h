@@ -36,6 +36,11 @@ clock_mono_us(const struct clock *clock)
 /* The machine's. */
 const struct clock *clock_real(void);
 
+/* Do nothing for ms >= 0, whatever the clocks of others say; signals do not shorten it.
+ * Between tries of what another process may free any moment, never to wait for one's
+ * own threads. */
+void clock_pause_ms(int64_t ms);
+
 /* One that stands still until told; hand out &settable->clock. */
 struct clock_settable {
     struct clock clock;

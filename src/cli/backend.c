@@ -13,7 +13,7 @@
 /* An owner that starts has the lock a moment before its socket; another command
  * holds it for a moment only. */
 #define HELD_PATIENCE_US (5 * US_PER_S)
-#define HELD_PAUSE_NS    100000000
+#define HELD_PAUSE_MS    100
 
 static const char *
 owner_socket(const struct backend_local *local, struct arena *arena)
@@ -29,7 +29,6 @@ static int
 open_sqlite(const struct backend_local *local, struct backend **ret_backend,
             struct err *err)
 {
-    const struct timespec pause = {.tv_nsec = HELD_PAUSE_NS};
     int64_t until_us = clock_mono_us(clock_real()) + HELD_PATIENCE_US;
     scoped(arena_release) struct arena arena = {0};
     const char *server = owner_socket(local, &arena);
@@ -51,7 +50,7 @@ open_sqlite(const struct backend_local *local, struct backend **ret_backend,
             *err = note;
             return r;
         }
-        nanosleep(&pause, NULL);
+        clock_pause_ms(HELD_PAUSE_MS);
     }
 }
 

@@ -153,6 +153,18 @@ json_count_of(const json_t *object, const char *key)
     return json_is_integer(value) ? json_integer_value(value) : -1;
 }
 
+const char *
+print_compact(struct arena *arena, const json_t *json)
+{
+    scoped(buf_release) struct buf buf = {0};
+    struct json_out out;
+
+    buf_init(&buf, 0);
+    json_out_init(&out, &buf);
+    json_put_value(&out, json);
+    return arena_strdup(arena, buf_str(&buf));
+}
+
 void
 print_json(const json_t *json)
 {

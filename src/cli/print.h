@@ -37,6 +37,9 @@ int64_t json_count_of(const json_t *object, const char *key);
  * verb_pause.c. */
 const char *print_paused(struct cli *cli, const json_t *item);
 
+/* JSON in one line, in the arena. */
+const char *print_compact(struct arena *arena, const json_t *json);
+
 /* One line of JSON on stdout. */
 void print_json(const json_t *json);
 

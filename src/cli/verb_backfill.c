@@ -164,18 +164,6 @@ print_list(struct cli *cli, struct err *err)
     return 0;
 }
 
-static const char *
-compact(struct cli *cli, const json_t *json)
-{
-    scoped(buf_release) struct buf buf = {0};
-    struct json_out out;
-
-    buf_init(&buf, 0);
-    json_out_init(&out, &buf);
-    json_put_value(&out, json);
-    return arena_strdup(&cli->arena, buf_str(&buf));
-}
-
 static void
 print_line(const char *name, const char *text)
 {
@@ -217,7 +205,7 @@ print_head(struct cli *cli, const json_t *answer)
             count_text(cli, answer, "cancelled"), count_text(cli, answer, "open"),
             count_text(cli, answer, "waiting")));
     print_line("passed over", count_text(cli, answer, "passedOver"));
-    print_line("params", compact(cli, json_object_get(answer, "params")));
+    print_line("params", print_compact(&cli->arena, json_object_get(answer, "params")));
     print_line("requester", json_text_of(answer, "requester"));
     print_line("created", json_text_of(answer, "createdAt"));
     print_line("ended", json_text_of(answer, "endedAt"));
@@ -251,7 +239,7 @@ backfill_print(struct cli *cli, int64_t backfill_id, struct err *err)
         table_add(&table, request_id > 0
                               ? arena_printf(&cli->arena, "%" PRId64, request_id)
                               : "");
-        table_add(&table, compact(cli, json_object_get(item, "params")));
+        table_add(&table, print_compact(&cli->arena, json_object_get(item, "params")));
         table_add(&table, json_text_of(item, "detail"));
     }
     if (i > 0)

@@ -33,18 +33,6 @@ number(struct cli *cli, const char *name, int64_t value)
         line(name, print_count(&cli->arena, value));
 }
 
-static const char *
-json_compact(struct cli *cli, const json_t *json)
-{
-    scoped(buf_release) struct buf buf = {0};
-    struct json_out out;
-
-    buf_init(&buf, 0);
-    json_out_init(&out, &buf);
-    json_put_value(&out, json);
-    return arena_strdup(&cli->arena, buf_str(&buf));
-}
-
 static void
 print_state(struct cli *cli, const json_t *request)
 {
@@ -163,7 +151,7 @@ print_request(struct cli *cli, const json_t *request, const json_t *execution)
     print_result(cli, request);
     if (execution)
         print_execution(cli, execution);
-    line("params", json_compact(cli, json_object_get(request, "params")));
+    line("params", print_compact(&cli->arena, json_object_get(request, "params")));
     line("requester", json_text_of(request, "requester"));
     line("lane", json_text_of(request, "lane"));
     line("priority",

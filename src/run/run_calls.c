@@ -46,8 +46,8 @@ calls_wait_ms(struct io_ctx *io, int64_t ms)
 
         if (left_us <= 0)
             return;
-        run_pause_ms(left_us > SLICE_MS * US_PER_MS ? SLICE_MS
-                                                    : (left_us + 999) / US_PER_MS);
+        clock_pause_ms(left_us > SLICE_MS * US_PER_MS ? SLICE_MS
+                                                      : (left_us + 999) / US_PER_MS);
     }
 }
 
@@ -144,7 +144,7 @@ take_when_there(struct run *run, const struct budget_order *order,
 
     while (r < 0 && run_record_later(r) && !is_cut(run) &&
            clock_mono_us(run->env->clock) < until_us) {
-        run_pause_ms(backoff_next_ms(&backoff));
+        clock_pause_ms(backoff_next_ms(&backoff));
         err_clear(err);
         r = budget_take(run->env->store, order, grant, err);
     }

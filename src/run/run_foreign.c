@@ -183,7 +183,7 @@ run_foreign_commit(struct run *run, const struct step_checkpoint *cp,
 
         if (tried)
             count_rollback(cp, point);
-        run_pause_ms(backoff_next_ms(&backoff));
+        clock_pause_ms(backoff_next_ms(&backoff));
         err_clear(err);
         r = broken ? run_database_again(run, run->foreign, IO_DB_WRITE, &db, err) : 0;
         tried = r == 0;

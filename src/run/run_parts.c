@@ -371,7 +371,7 @@ wait_for_news(struct parts *parts, enum run_wish until)
     while (now_us < end_us && run_wish(run) < until && !atomic_load(&run->cut)) {
         if (now_us >= gap_us && atomic_exchange(&parts->woken, false))
             return;
-        run_pause_ms(NAP_MS);
+        clock_pause_ms(NAP_MS);
         now_us = clock_mono_us(run->env->clock);
     }
 }

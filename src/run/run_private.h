@@ -161,8 +161,6 @@ void run_databases_close(struct run *run);
 void run_calls_prepare(struct run *run, struct io_ctx *io);
 void run_calls_release(struct run *run);
 
-void run_pause_ms(int64_t ms);
-
 /*
  * A call to the store that may be made again: how long we have patience with it. It
  * must find out by itself what an earlier try of it has done, whose answer was lost.

@@ -11,21 +11,11 @@
 #include "base/retry.h"
 #include "queue/finish.h"
 
-#include <time.h>
-
 bool
 run_record_later(int r)
 {
     return r == -ERR_STORE || r == -ERR_STORE_BUSY || r == -ERR_COMMIT_UNKNOWN ||
            r == -ERR_DB_CONFLICT || r == -ERR_TIMEOUT || r == -ERR_DISK_FULL;
-}
-
-void
-run_pause_ms(int64_t ms)
-{
-    struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
-
-    nanosleep(&ts, NULL);
 }
 
 static enum execution_state
@@ -69,7 +59,7 @@ run_record(struct run *run, const struct finish_order *order, bool *ret_kept,
         if (r >= 0 || !run_record_later(r) || atomic_load(&run->cut) ||
             clock_mono_us(clock) >= give_up_us)
             return r;
-        run_pause_ms(backoff_next_ms(&backoff));
+        clock_pause_ms(backoff_next_ms(&backoff));
         err_clear(err);
     }
 }

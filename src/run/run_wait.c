@@ -27,7 +27,7 @@ run_wait(struct run *run, struct run_patience *patience, struct err *err)
     if (run_wish(run) >= RUN_TIMEOUT || atomic_load(&run->cut) ||
         clock_mono_us(run->env->clock) >= patience->until_us)
         return false;
-    run_pause_ms(backoff_next_ms(&patience->backoff));
+    clock_pause_ms(backoff_next_ms(&patience->backoff));
     err_clear(err);
     return true;
 }

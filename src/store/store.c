@@ -11,14 +11,13 @@
 #include "base/strs.h"
 #include "store/private.h"
 
-#include <errno.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #define CONNECTIONS_DEFAULT  8
-#define LOCK_TRIES           100 /* 50 ms apart */
+#define LOCK_TRIES           100
+#define LOCK_PAUSE_MS        50
 #define WAIT_MS_DEFAULT      10000
 #define STATEMENT_MS_DEFAULT 30000
 #define IDLE_TX_MS_DEFAULT   10000
@@ -87,7 +86,6 @@ static int
 take_lockfile(struct store *store, const char *name, const char *role,
               char holder[LOCKFILE_TEXT_SIZE], struct err *err)
 {
-    const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
     int tries = role && strcmp(role, "serve") == 0 ? LOCK_TRIES : 1;
     int r;
 
@@ -95,7 +93,7 @@ take_lockfile(struct store *store, const char *name, const char *role,
         r = lockfile_take(name, role, &store->lock, holder, err);
         if (r != LOCKFILE_HELD || --tries <= 0 || held_by_server(holder))
             return r;
-        nanosleep(&pause, NULL);
+        clock_pause_ms(LOCK_PAUSE_MS);
     }
 }
 
@@ -306,15 +304,6 @@ store_schema(const struct store *store, int *ret_before, int *ret_now)
 
 /* --- work --- */
 
-static void
-pause_ms(int64_t ms)
-{
-    struct timespec rest = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-
-    while (nanosleep(&rest, &rest) < 0 && errno == EINTR)
-        ;
-}
-
 /* One try of fn in a transaction. ret_lost: the connection went before the commit was
  * sent, so nothing can have happened. */
 static int
@@ -366,8 +355,8 @@ write_pooled(struct store *store, store_fn fn, void *arg, struct err *err)
             db_pool_drop_idle(store->pool);
         } else if (r == -ERR_DB_CONFLICT && conflicts < CONFLICT_RETRIES) {
             conflicts++;
-            pause_ms(CONFLICT_WAIT_MS * conflicts +
-                     (int64_t)rand_below(CONFLICT_JITTER_MS));
+            clock_pause_ms(CONFLICT_WAIT_MS * conflicts +
+                           (int64_t)rand_below(CONFLICT_JITTER_MS));
         } else {
             return r;
         }

@@ -20,11 +20,10 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define BOOT_ID_FILE    "/proc/sys/kernel/random/boot_id"
-#define SILENCE_LOOK_US (200 * US_PER_MS)
+#define SILENCE_LOOK_MS 200
 
 const char *
 worker_lanes_json(struct worker *worker, bool in_use, struct arena *arena)
@@ -145,7 +144,6 @@ static int
 await_silence(struct worker *worker, const char *id, struct err *err)
 {
     const struct config *config = worker->options.config;
-    const struct timespec pause = {.tv_nsec = SILENCE_LOOK_US * 1000};
     int64_t enough_us = config->worker.heartbeat_us + config->worker.heartbeat_us / 2;
     int64_t first_us = 0;
     int64_t silence_us = 0;
@@ -154,7 +152,7 @@ await_silence(struct worker *worker, const char *id, struct err *err)
 
     beat_at_us = first_us;
     while (r == 1 && beat_at_us == first_us && silence_us < enough_us) {
-        nanosleep(&pause, NULL);
+        clock_pause_ms(SILENCE_LOOK_MS);
         r = look_at_row(worker, id, &beat_at_us, &silence_us, err);
     }
     if (r == 1 && beat_at_us != first_us)
