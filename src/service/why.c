@@ -18,6 +18,7 @@
 #include "queue/job.h"
 #include "queue/list.h"
 #include "queue/pause.h"
+#include "queue/tries.h"
 #include "queue/why.h"
 #include "service/budgets.h"
 #include "service/catalog.h"
@@ -336,6 +337,38 @@ put_running_reason(const struct service *service, struct json_out *out,
     return put_silence(service, out, request, arena, err);
 }
 
+/* 1: it was tried again, and the last try is told. */
+static int
+put_next_try(const struct service *service, struct json_out *out,
+             const struct request *request, struct arena *arena, struct err *err)
+{
+    struct request_try *tries = NULL;
+    struct request last = {0};
+    char due[CIVIL_TEXT_SIZE] = "";
+    size_t count = 0;
+    int r = queue_tries(service->store, request->id, arena, &tries, &count, err);
+
+    if (r < 0 || count == 0 || tries[count - 1].id <= request->id)
+        return r < 0 ? r : 0;
+    r = queue_get(service->store, tries[count - 1].id, arena, &last, err);
+    if (r < 0)
+        return r;
+    if (last.place == PLACE_LATER && last.not_before_us)
+        civil_format_us(last.not_before_us, 0, due);
+    json_begin_object(out);
+    json_kv_str(out, "code", "TRIED_AGAIN");
+    json_kv_str(out, "text",
+                arena_printf(arena, "Request %" PRId64 " is its try %d: %s%s%s.",
+                             last.id, last.attempt,
+                             last.place == PLACE_OUTCOME
+                                 ? request_outcome_name(last.outcome)
+                                 : request_status_name(last.status),
+                             due[0] ? ", due at " : "", due));
+    json_kv_i64(out, "requestId", last.id);
+    json_end_object(out);
+    return 1;
+}
+
 /* What became of its work since, or that it can be gone on with. */
 static int
 put_restart_reason(const struct service *service, struct json_out *out,
@@ -400,7 +433,9 @@ service_why(const struct service *service, int64_t request_id,
     case PLACE_COUNT:
         reason(&out, request_outcome_name(request.outcome),
                request.detail ? request.detail : "It is done.");
-        r = put_restart_reason(service, &out, &request, &arena, err);
+        r = put_next_try(service, &out, &request, &arena, err);
+        if (r == 0)
+            r = put_restart_reason(service, &out, &request, &arena, err);
         break;
     }
     json_end_array(&out);

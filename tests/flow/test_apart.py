@@ -64,7 +64,7 @@ def configured(site):
 
 
 def test_A3_A13_A15_an_api_does_without_the_key_that_a_worker_holds(make):
-    site = make("pg", KEYED, "keys: [SOME_KEY]\n")
+    site = make("pg", KEYED + jobs.QUICK, "keys: [SOME_KEY]\n")
     site.pawl("migrate")
     api = site.start("api")
     assert configured(site) is False
@@ -96,6 +96,7 @@ def test_A3_A13_A15_an_api_does_without_the_key_that_a_worker_holds(make):
     waits = site.submit_id("keyed")
     why = site.call("GET", f"/api/v1/requests/{waits}/why").json["reasons"]
     assert why[0]["code"] == "KEY_MISSING" and "SOME_KEY" in why[0]["text"]
+    site.wait_done(site.submit_id("quick"))  # it takes what came later
     assert site.get(waits)["status"] == "QUEUED"
 
 
@@ -209,3 +210,32 @@ def test_A21_A14_what_a_killed_worker_ran_runs_again_in_time_or_may_be_asked_for
     assert site.cancel(second["id"]).status == 202
     site.wait_final(second["id"])
     assert json.loads(site.pawl("fsck", "--json").stdout)["findings"] == []
+
+
+@pytest.mark.skipif(not FULL, reason="a long round: PAWL_FULL=1")
+def test_I13_a_chunk_and_a_drain_longer_than_dead_after_are_nobodys_death(make):
+    site = make("pg", SINGLE, "worker: {heartbeat: 1s, dead_after: 3s, reap: 1s}\n")
+    site.pawl("migrate")
+    site.start("api")
+    site.start_worker("judge")
+    one = site.start_worker("one")
+    judge = site.servers[1]
+    request_id = site.submit_id("single", rows=3, ms=4500)
+    site.wait_running(request_id)
+    worker = site.get(request_id)["worker"]
+    carrier, other = (one, judge) if worker.startswith(f"{one.pid}@") else (judge, one)
+    carrier.signal(signal.SIGTERM)
+    wait_for(lambda: "draining" in carrier.log(), "the drain begins")
+
+    def silence():
+        rows = site.sql(f"SELECT pawl.pawl_now() - beat_at AS us FROM pawl.worker WHERE id = '{worker}'")
+        return rows[0]["us"] / 1e6 if rows else None
+    silences = []
+    while carrier.process.poll() is None:
+        if (now := silence()) is not None:
+            silences.append(now)
+        time.sleep(0.1)  # as often as it is looked at
+    assert carrier.wait_end() == 0
+    assert max(silences) < 3, silences
+    assert site.wait_final(request_id)["outcome"] == "STOPPED"
+    assert "is dead" not in other.log()

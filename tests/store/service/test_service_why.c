@@ -270,16 +270,26 @@ test_a_next_try_is_told_with_its_time(struct harness *h)
     struct queue_job job = job_of("task", QUEUE_DUPLICATES_ALLOW);
     scoped(json_drop) json_t *reasons = NULL;
     struct submit_order order = order_of(&job);
-    int64_t id;
+    int64_t first = submit_one(h, "task");
+    struct claim claim = claim_one(h, "w1");
+    int64_t next;
 
+    finish_ok(h, first, &claim, OUTCOME_ERROR);
     order.not_before_us = HARNESS_NOW + US_PER_HOUR;
-    id = submit_order(h, &order);
-    harness_sql(h,
-                "UPDATE pawl.request SET retry_of = 70, first_try = 70, attempt = 2");
-    reasons = why(h, id);
+    next = submit_order(h, &order);
+    harness_sql(h, "UPDATE pawl.request SET retry_of = 1, first_try = 1, attempt = 2 "
+                   "WHERE id = 2");
+    reasons = why(h, next);
     assert_string_equal(code_at(reasons, 0), "RETRY_AT");
     assert_string_equal(text_at(reasons, 0),
-                        "It is try 2 of request 70, due at 2026-11-01T01:00:00Z.");
+                        "It is try 2 of request 1, due at 2026-11-01T01:00:00Z.");
+    json_decref(reasons);
+    reasons = why(h, first);
+    assert_int_equal(json_array_size(reasons), 2);
+    assert_string_equal(code_at(reasons, 0), "ERROR");
+    assert_string_equal(code_at(reasons, 1), "TRIED_AGAIN");
+    assert_string_equal(text_at(reasons, 1),
+                        "Request 2 is its try 2: QUEUED, due at 2026-11-01T01:00:00Z.");
 }
 
 static void
