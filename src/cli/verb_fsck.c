@@ -69,6 +69,7 @@ verb_fsck(struct cli *cli, struct err *err)
         .app_name = "pawl-fsck",
     };
     struct fsck_order order = {
+        .config = config,
         .grace_us = 2 * (config->worker.dead_after_us + config->worker.reap_us)};
     struct fsck_report report = {0};
     char actor[32];

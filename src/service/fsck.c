@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "config/config.h"
 #include "run/result_store.h"
 #include "service/fsck_private.h"
 #include "store/store.h"
@@ -54,6 +55,8 @@ static const struct fsck_rule rules[] = {
 };
 
 /* Looked at by hand, after the table. */
+static const struct fsck_rule budget = {"budget", STMT_BUDGET_READ, RULE_PLAIN,
+    "a budget has no more calls than a day may have", "harmless if per_day was lowered today; else report it as a bug"};
 static const struct fsck_rule file_missing = {"file-missing", STMT_COUNT, RULE_PLAIN,
     "a result has its file", "run the job again; look at what cleans the results folder"};
 static const struct fsck_rule file_stray = {"file-stray", STMT_COUNT, RULE_REPAIR,
@@ -65,7 +68,8 @@ static const struct fsck_rule part = {"part", STMT_COUNT, RULE_REPAIR,
 const char *
 fsck_check_name(size_t at)
 {
-    static const struct fsck_rule *const behind[] = {&file_missing, &file_stray, &part};
+    static const struct fsck_rule *const behind[] = {&budget, &file_missing,
+                                                     &file_stray, &part};
 
     if (at < array_len(rules))
         return rules[at].name;
@@ -132,6 +136,30 @@ look_at_rule(struct fsck_look *look, struct db *db, const struct fsck_rule *rule
         else
             look->report->more = true;
         r = 0;
+    }
+    return r;
+}
+
+/* Their limits are known to the configuration only. */
+static int
+look_at_budgets(struct fsck_look *look, struct db *db, struct err *err)
+{
+    const struct config *config = look->order->config;
+    int r = 0;
+
+    look->report->checks++;
+    for (size_t i = 0; r == 0 && i < config->budget_count; i++) {
+        const struct config_budget *limit = &config->budgets[i];
+        scoped(db_rows_end) struct db_rows rows = {0};
+
+        r = db_ask(db, store_sql(db, budget.stmt), &rows, err, p_text(limit->name));
+        if (r == 0)
+            r = db_next(&rows, err);
+        if (r > 0 && db_i64(&rows, 2) > limit->per_day)
+            add(look, &budget, 0, 0,
+                arena_printf(look->arena, "%s: %" PRId64 " calls taken of %" PRId64,
+                             limit->name, db_i64(&rows, 2), limit->per_day));
+        r = r > 0 ? 0 : r;
     }
     return r;
 }
@@ -238,6 +266,8 @@ look_at_all(struct db *db, void *arg, struct err *err)
     r = db_begin(db, DB_READ, &tx, err);
     for (size_t i = 0; r == 0 && i < array_len(rules); i++)
         r = look_at_rule(look, db, &rules[i], err);
+    if (r == 0 && look->order->config)
+        r = look_at_budgets(look, db, err);
     if (r == 0 && look->order->results)
         r = look_at_files(look, db, err);
     return r;

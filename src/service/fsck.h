@@ -17,6 +17,7 @@
 
 struct arena;
 struct buf;
+struct config;
 struct err;
 struct result_store;
 struct store;
@@ -46,6 +47,7 @@ struct fsck_report {
 struct fsck_order {
     struct store *store;
     const struct result_store *results;
+    const struct config *config; /* of the budgets; NULL: they are not compared */
     int64_t grace_us; /* a worker without a beat for so long should have been buried */
 };
 

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/fsio.h"
 #include "base/rand.h"
+#include "config/config.h"
 #include "liveness/worker_row.h"
 #include "run/result_store.h"
 #include "service/fsck.h"
@@ -20,6 +21,8 @@
 
 struct bench {
     struct harness *h;
+    struct config_budget budget;
+    struct config config;
     char folder[64];
     struct result_store *results;
     struct fsck_order order;
@@ -54,8 +57,12 @@ set_up(struct bench *b, struct harness *h)
     assert_non_null(mkdtemp(b->folder));
     assert_ok(result_store_open(b->folder, store_id(h->store), &b->results, &err),
               &err);
-    b->order = (struct fsck_order){
-        .store = h->store, .results = b->results, .grace_us = 60 * US_PER_S};
+    b->budget = (struct config_budget){.name = "calls", .per_day = 9};
+    b->config = (struct config){.budgets = &b->budget, .budget_count = 1};
+    b->order = (struct fsck_order){.config = &b->config,
+                                   .store = h->store,
+                                   .results = b->results,
+                                   .grace_us = 60 * US_PER_S};
     worker_up(h, "w1");
 }
 
@@ -282,6 +289,10 @@ static const struct damage damages[] = {
      "UPDATE pawl.request SET max_calls = 7 WHERE id = 2;"
      "INSERT INTO pawl.request_calls (request_id, used) VALUES (2, 8)",
      2},
+    {"budget",
+     "INSERT INTO pawl.budget (name, day_start, day_end, used, next_at) VALUES "
+     "('calls', 1, 2, 10, 1)",
+     0},
     {"result", "UPDATE pawl.outcome SET outcome = 'STOPPED' WHERE id = 1", 1},
     {"active", "INSERT INTO pawl.active (key, request_id) VALUES ('job:x', 1)", 1},
     {"active", "INSERT INTO pawl.active (key, request_id) VALUES ('job:x', 99)", 99},
@@ -375,7 +386,7 @@ test_each_planted_damage_is_found_by_its_own_rule(struct harness *h)
         "later",     "ready",         "claim",         "outcome",     "worker",
         "active",    "flag",          "progress",      "idempotency", "step_execution",
         "execution", "instance",      "schedule_slot", "wait",        "paused",
-        "backfill",  "request_calls", "request"};
+        "backfill",  "request_calls", "request",       "budget"};
     struct bench b;
 
     set_up(&b, h);
