@@ -319,6 +319,8 @@ FROM pawl.job_definition ORDER BY name;
 -- ended_at bigint, last_updated bigint, step_updated bigint, paused_by text,
 -- paused_at bigint)
 -- The last execution is the newest one of the newest instance, whatever its number.
+-- Its instance stands between two bounds: told to equal one, PostgreSQL may look for it
+-- through all executions by their key.
 SELECT d.name AS job, d.definition, d.version,
     CASE WHEN d.withdrawn_at IS NULL THEN 0 ELSE 1 END AS withdrawn,
     q.queued, c.running, a.request_id AS active_id,
@@ -339,7 +341,9 @@ LEFT JOIN (SELECT job, CAST(sum(last_id - first_id + 1) AS bigint) AS running
 LEFT JOIN pawl.active a ON a.key = 'job:' || d.name
 LEFT JOIN pawl.execution e ON e.id =
     (SELECT x.id FROM pawl.execution x
-     WHERE x.instance_id = (SELECT i.id FROM pawl.instance i WHERE i.job = d.name
-                            ORDER BY i.number DESC LIMIT 1)
-     ORDER BY x.id DESC LIMIT 1)
+     WHERE x.instance_id >= (SELECT i.id FROM pawl.instance i WHERE i.job = d.name
+                             ORDER BY i.number DESC LIMIT 1)
+         AND x.instance_id <= (SELECT i.id FROM pawl.instance i WHERE i.job = d.name
+                               ORDER BY i.number DESC LIMIT 1)
+     ORDER BY x.instance_id DESC, x.id DESC LIMIT 1)
 ORDER BY d.name;
