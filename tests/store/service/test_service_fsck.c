@@ -1,135 +1,15 @@
 /*
  * fsck: a store that only went through pawl's own hands has no finding; each damage
- * planted by hand is found by the rule made for it, under its own name; and a repair
- * takes away just that.
+ * planted by hand is found by the rule made for it, under its own name.
  */
-#include "tests/store/queue/common.h"
+#include "tests/store/service/bench.h"
 
-#include "base/arena.h"
 #include "base/fsio.h"
-#include "base/rand.h"
-#include "config/config.h"
-#include "liveness/worker_row.h"
-#include "run/result_store.h"
-#include "service/fsck.h"
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-struct bench {
-    struct harness *h;
-    struct config_budget budget;
-    struct config config;
-    char folder[64];
-    struct result_store *results;
-    struct fsck_order order;
-    struct arena arena;
-};
-
-static void
-worker_up(struct harness *h, const char *id)
-{
-    struct worker_row row = {.id = id,
-                             .seat = id,
-                             .host = "h",
-                             .pid = 1,
-                             .boot_id = "b",
-                             .lanes = "{}",
-                             .in_use = "{}",
-                             .keys = "[]",
-                             .jobs = "[]",
-                             .version = "1"};
-    struct err err = {0};
-
-    assert_ok(worker_register(h->store, &row, &err), &err);
-}
-
-static void
-set_up(struct bench *b, struct harness *h)
-{
-    struct err err = {0};
-
-    *b = (struct bench){.h = h};
-    snprintf(b->folder, sizeof(b->folder), "/tmp/pawl-fsck-XXXXXX");
-    assert_non_null(mkdtemp(b->folder));
-    assert_ok(result_store_open(b->folder, store_id(h->store), &b->results, &err),
-              &err);
-    b->budget = (struct config_budget){.name = "calls", .per_day = 9};
-    b->config = (struct config){.budgets = &b->budget, .budget_count = 1};
-    b->order = (struct fsck_order){.config = &b->config,
-                                   .store = h->store,
-                                   .results = b->results,
-                                   .grace_us = 60 * US_PER_S};
-    worker_up(h, "w1");
-}
-
-static void
-tear_down(struct bench *b)
-{
-    result_store_close(b->results);
-    fs_remove_tree_quietly(b->folder);
-    arena_release(&b->arena);
-}
-
-static struct fsck_report
-look(struct bench *b)
-{
-    struct fsck_report report;
-    struct err err = {0};
-
-    assert_ok(fsck_look(&b->order, &b->arena, &report, &err), &err);
-    return report;
-}
-
-static void
-assert_clean(struct bench *b)
-{
-    struct fsck_report report = look(b);
-
-    if (report.count > 0)
-        fail_msg("%s %lld: %s", report.findings[0].check,
-                 (long long)report.findings[0].id, report.findings[0].detail);
-}
-
-/* A part of request under token, as a step would make it. */
-static void
-make_part(struct bench *b, int64_t request, int64_t token, char *path, size_t size)
-{
-    struct err err = {0};
-
-    assert_ok(result_store_part(b->results, request, "export", token, path, size, &err),
-              &err);
-    assert_ok(fs_replace_file(path, "abc", 3, 0600, &err), &err);
-}
-
-/* Carry a request to COMPLETED with a result of three bytes. */
-static int64_t
-complete_with_result(struct bench *b)
-{
-    int64_t id = submit_one(b->h, "task");
-    struct claim claim = claim_one(b->h, "w1");
-    struct finish_order order = finish_of(id, &claim, OUTCOME_COMPLETED);
-    struct request_result result;
-    struct result_file file;
-    struct err err = {0};
-    char path[512];
-
-    make_part(b, id, claim.token.number, path, sizeof(path));
-    assert_ok(result_store_publish(b->results, path, id, "out.csv", &file, &err), &err);
-    result = (struct request_result){.known = true,
-                                     .path = file.path,
-                                     .name = "out.csv",
-                                     .type = "text/csv",
-                                     .bytes = file.bytes,
-                                     .rows = 1,
-                                     .sha256 = file.sha256};
-    order.result = &result;
-    assert_int_equal(queue_finish(b->h->store, &order, &err), QUEUE_FINISHED);
-    return id;
-}
 
 /* --- healthy --- */
 
@@ -355,30 +235,6 @@ static const struct damage damages[] = {
 };
 
 static void
-plant_ground(struct bench *b)
-{
-    struct claim claim;
-    char path[512];
-
-    assert_int_equal(complete_with_result(b), 1);
-    assert_int_equal(submit_one(b->h, "task"), 2);
-    claim = claim_one(b->h, "w1");
-    assert_int_equal(submit_one(b->h, "task"), 3);
-    make_part(b, 2, claim.token.number, path, sizeof(path));
-    assert_clean(b);
-}
-
-static bool
-found(const struct fsck_report *report, const char *check, int64_t id)
-{
-    for (size_t i = 0; i < report->count; i++)
-        if (strcmp(report->findings[i].check, check) == 0 &&
-            report->findings[i].id == id)
-            return true;
-    return false;
-}
-
-static void
 test_each_planted_damage_is_found_by_its_own_rule(struct harness *h)
 {
     /* What was planted is undone from a copy of the tables. */
@@ -466,174 +322,6 @@ test_a_damaged_page_of_the_file_is_found(struct harness *h)
     tear_down(&b);
 }
 
-/* --- repairs --- */
-
-static void
-test_repair_takes_away_the_orphans_and_nothing_else(struct harness *h)
-{
-    struct fsck_report report;
-    struct err err = {0};
-    char orphan[512];
-    struct bench b;
-
-    set_up(&b, h);
-    plant_ground(&b);
-    make_part(&b, 1, 4711, orphan, sizeof(orphan));
-    harness_sql(h, "INSERT INTO pawl.active (key, request_id) VALUES ('job:x', 1), "
-                   "('job:live', 3);"
-                   "INSERT INTO pawl.flag (request_id, asked_by, asked_at) VALUES "
-                   "(1, 'op', 1), (2, 'op', 1);"
-                   "INSERT INTO pawl.progress (request_id, updated_at) VALUES (1, 1), "
-                   "(2, 1);"
-                   "INSERT INTO pawl.idempotency (subject, job, key, digest, "
-                   "request_id, created_at) VALUES ('s', 'task', 'k', 'd', 99, 1)");
-    report = look(&b);
-    assert_int_equal(report.count, 5);
-    assert_true(found(&report, "part", 1));
-    assert_ok(fsck_repair(&b.order, "uid:1", &report, &err), &err);
-    assert_int_equal(report.repaired, 4);
-    assert_int_equal(
-        harness_i64(h, "SELECT count(*) FROM pawl.audit WHERE act = 'fsck.repair' AND "
-                       "actor = 'uid:1' AND subject = 'request:1'"),
-        4);
-    report = look(&b);
-    assert_int_equal(report.count, 1);
-    assert_true(found(&report, "idempotency", 99));
-    assert_int_equal(rows_in(h, "flag"), 1);
-    assert_int_equal(rows_in(h, "progress"), 1);
-    assert_int_equal(rows_in(h, "active"), 1);
-    assert_false(fs_exists(orphan));
-    tear_down(&b);
-}
-
-/* A kill between publishing and the end of a request that did not complete. */
-static void
-test_B20_repair_takes_away_a_file_that_no_result_names(struct harness *h)
-{
-    struct fsck_report report;
-    struct result_file file;
-    struct err err = {0};
-    char path[512];
-    struct bench b;
-    int64_t kept;
-    int64_t running;
-    struct claim claim;
-
-    set_up(&b, h);
-    kept = complete_with_result(&b);
-    make_part(&b, kept, 4711, path, sizeof(path));
-    assert_ok(result_store_publish(b.results, path, kept, "stray.csv", &file, &err),
-              &err);
-    make_part(&b, 99, 4712, path, sizeof(path));
-    assert_ok(result_store_publish(b.results, path, 99, "stray.csv", &file, &err),
-              &err);
-    running = submit_one(h, "task");
-    claim = claim_one(h, "w1");
-    make_part(&b, running, claim.token.number, path, sizeof(path));
-    assert_ok(result_store_publish(b.results, path, running, "x.csv", &file, &err),
-              &err);
-    report = look(&b);
-    assert_int_equal(report.count, 2);
-    assert_true(found(&report, "file-stray", kept));
-    assert_true(found(&report, "file-stray", 99));
-    assert_ok(fsck_repair(&b.order, "uid:1", &report, &err), &err);
-    assert_int_equal(report.repaired, 2);
-    assert_clean(&b); /* the result and the running one's file are there */
-    assert_true(result_store_there(b.results, file.path));
-    assert_false(result_store_there(b.results, "files/99"));
-    tear_down(&b);
-}
-
-/* It is being gone on with, and has been for long. */
-static void
-test_B20_the_part_of_a_run_that_is_gone_on_with_is_known(struct harness *h)
-{
-    struct fsck_report report;
-    struct bench b;
-    char path[512];
-
-    set_up(&b, h);
-    make_part(&b, 5, 4711, path, sizeof(path));
-    submit_one(h, "task");
-    claim_one(h, "w1");
-    harness_sql(
-        h, "INSERT INTO pawl.instance (id, job, number, identity, params) VALUES "
-           "(5, 'task', 1, '{}', '{}'), (6, 'task', 2, '{}', '{}');"
-           "INSERT INTO pawl.execution (id, instance_id, job, request_id, token, "
-           "state, params, started_at, ended_at, last_updated) VALUES "
-           "(1, 5, 'task', 90, 4711, 'STOPPED', '{}', 1, 1, 1);"
-           "INSERT INTO pawl.execution (id, instance_id, job, request_id, token, "
-           "state, params, started_at, last_updated) SELECT 2, 5, 'task', first_id, "
-           "token, 'STARTED', '{}', 1, 1 FROM pawl.claim;"
-           "INSERT INTO pawl.step_execution (execution_id, name, ordinal, state, "
-           "chunk, started_at, ended_at, last_updated) VALUES "
-           "(1, 'export', 1, 'COMPLETED', 3, 1, 1, 1)");
-    report = look(&b);
-    assert_false(found(&report, "part", 5));
-    harness_sql(
-        h, "UPDATE pawl.execution SET state = 'FAILED', ended_at = 1 WHERE id = 2");
-    report = look(&b);
-    assert_true(found(&report, "part", 5));
-    tear_down(&b);
-}
-
-static void
-test_a_repair_looks_again_before_it_acts(struct harness *h)
-{
-    struct fsck_report report;
-    struct err err = {0};
-    struct bench b;
-
-    set_up(&b, h);
-    plant_ground(&b);
-    harness_sql(h, "INSERT INTO pawl.active (key, request_id) VALUES ('job:x', 1);"
-                   "INSERT INTO pawl.flag (request_id, asked_by, asked_at) VALUES "
-                   "(3, 'op', 1)");
-    report = look(&b);
-    assert_int_equal(report.count, 2);
-    /* Meanwhile the key moves on and the request is claimed. */
-    harness_sql(h, "UPDATE pawl.active SET request_id = 3");
-    claim_one(h, "w1");
-    assert_ok(fsck_repair(&b.order, "uid:1", &report, &err), &err);
-    assert_int_equal(rows_in(h, "active"), 1);
-    assert_int_equal(rows_in(h, "flag"), 1);
-    assert_int_equal(
-        harness_i64(h, "SELECT count(*) FROM pawl.audit WHERE act = 'fsck.repair'"), 0);
-    tear_down(&b);
-}
-
-static void
-test_only_the_owner_of_the_schema_may_repair(struct harness *h)
-{
-    struct store_options options = h->options;
-    struct fsck_report report;
-    struct err err = {0};
-    char url[400];
-    struct bench b;
-
-    set_up(&b, h);
-    plant_ground(&b);
-    harness_sql(h, "INSERT INTO pawl.active (key, request_id) VALUES ('job:x', 1);"
-                   "DROP ROLE IF EXISTS pawl_fsck_guest; CREATE ROLE pawl_fsck_guest;"
-                   "GRANT USAGE ON SCHEMA pawl TO pawl_fsck_guest;"
-                   "GRANT ALL ON ALL TABLES IN SCHEMA pawl TO pawl_fsck_guest;"
-                   "GRANT ALL ON ALL SEQUENCES IN SCHEMA pawl TO pawl_fsck_guest;"
-                   "GRANT SELECT ON public.test_clock TO pawl_fsck_guest");
-    snprintf(url, sizeof(url), "%s?options=-c%%20role%%3Dpawl_fsck_guest", h->url);
-    options.url = url;
-    options.migrate = false;
-    b.order.store = NULL;
-    assert_ok(store_open(&options, &b.order.store, &err), &err);
-    report = look(&b);
-    assert_true(found(&report, "active", 1));
-    assert_int_equal(fsck_repair(&b.order, "uid:1", &report, &err), -ERR_FORBIDDEN);
-    assert_int_equal(report.repaired, 0);
-    assert_int_equal(rows_in(h, "active"), 1);
-    store_close(b.order.store);
-    harness_sql(h, "DROP OWNED BY pawl_fsck_guest; DROP ROLE pawl_fsck_guest");
-    tear_down(&b);
-}
-
 int
 main(void)
 {
@@ -642,11 +330,6 @@ main(void)
         store_test(test_each_planted_damage_is_found_by_its_own_rule),
         store_test_sqlite(test_each_rule_has_a_planted_damage),
         store_test_sqlite(test_a_damaged_page_of_the_file_is_found),
-        store_test(test_repair_takes_away_the_orphans_and_nothing_else),
-        store_test(test_B20_repair_takes_away_a_file_that_no_result_names),
-        store_test(test_B20_the_part_of_a_run_that_is_gone_on_with_is_known),
-        store_test(test_a_repair_looks_again_before_it_acts),
-        store_test_pg(test_only_the_owner_of_the_schema_may_repair),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
