@@ -103,6 +103,28 @@ find_requests(struct db *db, struct page *page, struct err *err)
     return r < 0 ? r : 0;
 }
 
+/* A request has at most one execution. */
+static int
+drop_hanging(struct db *db, const struct page *page, struct err *err)
+{
+    const struct db_value ids = p_i64_array(page->ids, page->count);
+    scoped(db_rows_end) struct db_rows rows = {0};
+    int64_t instances[PRUNE_PAGE];
+    size_t count = 0;
+    int r = db_ask(db, store_sql(db, STMT_PRUNE_CARRIED), &rows, err, ids);
+
+    if (r < 0)
+        return r;
+    while (count < PRUNE_PAGE && (r = db_next(&rows, err)) > 0)
+        instances[count++] = db_i64(&rows, 0);
+    db_rows_end(&rows);
+    for (size_t i = 0; i < array_len(sqlite_drops) && r >= 0; i++)
+        r = db_run(db, store_sql(db, sqlite_drops[i]), err, ids);
+    return r < 0 ? r
+                 : db_run(db, store_sql(db, STMT_PRUNE_INSTANCES), err,
+                          p_i64_array(instances, count));
+}
+
 static int
 drop_requests(struct db *db, void *arg, struct err *err)
 {
@@ -120,10 +142,7 @@ drop_requests(struct db *db, void *arg, struct err *err)
                          array_len(params), &page->requests, err);
         return r < 0 ? r : 0;
     }
-    for (size_t i = 0; i < array_len(sqlite_drops) && r == 0; i++)
-        r = db_run(db, store_sql(db, sqlite_drops[i]), err,
-                   p_i64_array(page->ids, page->count));
-    return r < 0 ? r : db_run(db, store_sql(db, STMT_PRUNE_INSTANCES), err);
+    return drop_hanging(db, page, err);
 }
 
 static int

@@ -39,10 +39,14 @@ DELETE FROM pawl.step_partition WHERE instance_id IN (SELECT e.instance_id
 -- name: prune_executions (ids bigint[])
 DELETE FROM pawl.execution WHERE request_id IN (SELECT value FROM json_each($1));
 
--- name: prune_instances ()
--- Those that have lost all their executions; one that is being made has one at once.
-DELETE FROM pawl.instance WHERE NOT EXISTS (SELECT 1 FROM pawl.execution e
-    WHERE e.instance_id = instance.id);
+-- name: prune_carried (ids bigint[]) -> (instance_id bigint)
+SELECT DISTINCT e.instance_id FROM pawl.execution e
+WHERE e.request_id IN (SELECT value FROM json_each($1));
+
+-- name: prune_instances (ids bigint[])
+-- Of these, the ones that have lost all their executions.
+DELETE FROM pawl.instance WHERE id IN (SELECT value FROM json_each($1))
+    AND NOT EXISTS (SELECT 1 FROM pawl.execution e WHERE e.instance_id = instance.id);
 
 -- name: prune_outcomes (ids bigint[])
 DELETE FROM pawl.outcome WHERE id IN (SELECT value FROM json_each($1));
