@@ -247,6 +247,7 @@ main(void)
     const struct processor_kind *processors;
     const struct reader_kind *readers;
     const struct writer_kind *writers;
+    const struct io_option *retry;
 
     fputs(head, stdout);
     puts("\n| step | has | what it does |\n|---|---|---|");
@@ -265,7 +266,8 @@ main(void)
          "[collect.md](collect.md).");
     puts("\n## retry\n\nwhat of a step is tried again before its `skip`, or the end "
          "of the step, decides");
-    print_options(item_retry_options(&count), count);
+    retry = item_retry_options(&count);
+    print_options(retry, count);
     puts("\nAn item whose processing fails is processed again, from the item as it was "
          "read; a chunk\nthat its target refuses is rolled back and written again as a "
          "whole (then, where `skip`\nnames the class, once more item by item). Records "
