@@ -35,6 +35,7 @@ struct parts {
     const json_t *def;
     struct batch_share share;
     int64_t total_rows;
+    bool keeps_one; /* it could not be let go of; our end does that */
     atomic_bool woken;
 };
 
@@ -132,6 +133,7 @@ carry_partition(struct parts *parts, struct batch_partition *partition, struct e
     struct err note = {0};
     struct step_ctx ctx;
     struct io_ctx io;
+    int settled;
     int r;
 
     run_step_prepare(run, &io, &ctx);
@@ -156,8 +158,10 @@ carry_partition(struct parts *parts, struct batch_partition *partition, struct e
     if (r < 0)
         err_prefix(err, "partition %" PRId64 " (%s)", partition->n,
                    bounds(run, &partition->cut));
-    if (settle(parts, partition, r, err, &note) == BATCH_LOST)
+    settled = settle(parts, partition, r, err, &note);
+    if (settled == BATCH_LOST)
         return STEP_LOST;
+    parts->keeps_one = settled < 0;
     store_wake(run->env->store, WAKE_DONE);
     return r;
 }
@@ -395,7 +399,7 @@ see_them_off(struct parts *parts)
         return;
     for (;;) {
         if (run_wish(run) >= RUN_TIMEOUT || atomic_load(&run->cut) ||
-            look(parts, &stand, &ignored) < 0 || stand.held == 0)
+            look(parts, &stand, &ignored) < 0 || stand.held <= parts->keeps_one)
             return;
         wait_for_news(parts, RUN_TIMEOUT);
     }

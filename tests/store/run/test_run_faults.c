@@ -266,6 +266,42 @@ test_A34_a_commit_whose_answer_is_lost_ends_no_step_in_partitions(struct harness
     sweep(h, "parts", FAULTY_COMMIT_LOST, 1);
 }
 
+/* The end of the run lets go of it: nobody waits for that before the end. */
+static void
+test_a_partition_that_cannot_be_let_go_of_does_not_keep_the_run(struct harness *h)
+{
+    char temp[128];
+    struct run_env env;
+    struct run_report report;
+    struct err err = {0};
+    struct claim claim;
+    struct place p;
+    struct run *run;
+    int64_t id;
+
+    place_open(&p, h, "parts");
+    snprintf(temp, sizeof(temp), "%s/tmp", p.folder);
+    assert_ok(fs_mkdir_private(temp, &err), &err);
+    env = (struct run_env){.config = p.config,
+                           .store = h->store,
+                           .results = p.results,
+                           .clock = clock_real(),
+                           .worker = "w1",
+                           .temp_folder = temp,
+                           .record_retry_us = US_PER_MINUTE};
+    harness_sql(h, "CREATE UNIQUE INDEX one_row ON copied (run);"
+                   "CREATE TRIGGER pawl.kept BEFORE UPDATE ON step_partition"
+                   " WHEN NEW.state = 'FAILED'"
+                   " BEGIN SELECT RAISE(ABORT, 'it cannot be written'); END");
+    claim = claim_new(&p, 1, &id);
+    run = run_new(&env, id, "parts", claim.token);
+    run_carry_out(run, &report);
+    run_free(run);
+    assert_true(report.recorded);
+    assert_int_equal(report.outcome, OUTCOME_ERROR);
+    place_close(&p);
+}
+
 /* Who cuts a run off while it is connecting finds no statement to cut off. */
 static void
 test_A19_a_run_that_is_cut_off_begins_no_statement(struct harness *h)
@@ -313,6 +349,8 @@ main(void)
             test_A34_a_commit_whose_answer_is_lost_ends_no_step_in_partitions),
         store_test_pg(
             test_A34_a_commit_whose_answer_is_lost_ends_no_step_in_partitions),
+        store_test_sqlite(
+            test_a_partition_that_cannot_be_let_go_of_does_not_keep_the_run),
         store_test_sqlite(test_A19_a_run_that_is_cut_off_begins_no_statement),
     };
 
