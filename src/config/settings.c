@@ -133,7 +133,8 @@ static const struct setting retention_rows[] = {
      0, 36500 * DAY, .reloadable = true, .help = "files; 0 = for ever"},
     {"history", SETTING_DURATION, IN(config, retention.history_us), "90d",
      0, 36500 * DAY, .reloadable = true,
-     .help = "requests that have ended, executions, audit; 0 = for ever"},
+     .help = "requests that have ended, executions, audit; at least as long as `idempotency`; "
+             "0 = for ever"},
     {"idempotency", SETTING_DURATION, IN(config, retention.idempotency_us), "24h",
      US_PER_MINUTE, DAY, .reloadable = true, .help = "`Idempotency-Key`s"},
 };

@@ -189,6 +189,9 @@ prune_step(struct prune_order *order, struct prune_report *ret, struct err *err)
     struct prune_report report = {0};
     int r = 0;
 
+    /* The answer to a key is its request. */
+    if (order->history_us > 0 && order->history_us < order->keys_us)
+        order->history_us = order->keys_us;
     if (order->results_us > 0)
         r = prune_results(&page, err);
     report.results = (int64_t)page.count;

@@ -24,10 +24,10 @@ struct prune_order {
     int64_t results_us; /* files of results that are older go; 0 = none */
     int64_t keys_us;    /* Idempotency-Keys that are older; 0 = none */
     /* Requests that ended longer ago and that nothing needs, with all that hangs on
-     * them; times of schedules, acts, backfills; 0 = none */
+     * them; times of schedules, acts, backfills; 0 = none. prune_step raises it to
+     * keys_us. */
     int64_t history_us;
-    int64_t
-        after; /* the request that was looked at last; 0: begin; kept by prune_step */
+    int64_t after; /* the request looked at last, 0 = begin; kept by prune_step */
 };
 
 struct prune_report {

@@ -237,6 +237,30 @@ test_what_something_open_names_stays(struct harness *h)
     assert_consistent(h);
 }
 
+static void
+test_a_request_stays_as_long_as_the_key_that_leads_to_it(struct harness *h)
+{
+    scoped(desk_close) struct desk desk;
+    int64_t id;
+
+    open_desk(&desk, h);
+    desk.config.retention.history_us = 2 * US_PER_HOUR;
+    desk.config.retention.idempotency_us = US_PER_DAY;
+    id = ended(h);
+    harness_sql(h,
+                "INSERT INTO pawl.idempotency (subject, job, key, digest, request_id,"
+                " created_at) VALUES ('s', 'other', 'k', 'd', %lld, %lld)",
+                (long long)id, (long long)HARNESS_NOW);
+    desk_pass(&desk, US_PER_DAY);
+    prune(&desk);
+    assert_int_equal(rows_in(h, "idempotency"), 1);
+    assert_true(is_there(h, id)); /* asked again with that key, it is the answer */
+    desk_pass(&desk, 1);
+    prune(&desk);
+    assert_int_equal(rows_in(h, "idempotency"), 0);
+    assert_false(is_there(h, id));
+}
+
 int
 main(void)
 {
@@ -246,6 +270,7 @@ main(void)
             test_what_hangs_on_a_request_goes_with_it_and_the_last_instance_stays),
         store_test(test_what_is_one_with_a_young_request_stays),
         store_test(test_what_something_open_names_stays),
+        store_test(test_a_request_stays_as_long_as_the_key_that_leads_to_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
