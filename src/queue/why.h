@@ -15,7 +15,7 @@ struct err;
 struct store;
 
 #define WHY_HOLDERS_MAX 10
-#define WHY_WAITS_MAX   10
+#define WHY_WAITS_MAX   11 /* one more than anybody shows */
 
 struct why_holder {
     int64_t first_id;

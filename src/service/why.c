@@ -212,34 +212,45 @@ put_ready_reasons(const struct service *service, struct json_out *out,
     return put_budget(service, out, request, arena, err);
 }
 
+/* "requests 1, 2 and 3 are"; several: there are more than are told. */
+static const char *
+waits_text(const int64_t *ids, size_t count, bool several, struct arena *arena)
+{
+    scoped(buf_release) struct buf text = {0};
+
+    buf_init(&text, 0);
+    buf_addf(&text, "request%s ", count == 1 ? "" : "s");
+    for (size_t i = 0; i < count; i++) {
+        bool last = i + 1 == count && !several;
+
+        buf_addf(&text, "%s%" PRId64, i == 0 ? "" : last ? " and " : ", ", ids[i]);
+    }
+    buf_addf(&text, "%s %s", several ? " and others" : "", count == 1 ? "is" : "are");
+    return arena_strdup(arena, buf_str(&text));
+}
+
 static int
 put_waits(const struct service *service, struct json_out *out,
           const struct request *request, struct arena *arena, struct err *err)
 {
-    scoped(buf_release) struct buf text = {0};
     int64_t ids[WHY_WAITS_MAX];
     size_t count = 0;
+    size_t shown;
     int r = queue_why_waits(service->store, request->id, ids, &count, err);
 
     if (r < 0)
         return r;
-    buf_init(&text, 0);
-    buf_addf(&text, "%s", count == 1 ? " " : "s ");
-    for (size_t i = 0; i < count; i++)
-        buf_addf(&text, "%s%" PRId64,
-                 i == 0           ? ""
-                 : i + 1 == count ? " and "
-                                  : ", ",
-                 ids[i]);
-    buf_addf(&text, "%s", count == 1 ? " is" : " are");
+    shown = count < WHY_WAITS_MAX ? count : WHY_WAITS_MAX - 1;
     json_begin_object(out);
     json_kv_str(out, "code", "WAITS_FOR_OTHERS");
-    json_kv_str(
-        out, "text",
-        arena_printf(arena, "It waits until request%s COMPLETED.", buf_str(&text)));
+    json_kv_str(out, "text",
+                shown == 0
+                    ? "What it waited for has ended this moment; it follows by itself."
+                    : arena_printf(arena, "It waits until %s COMPLETED.",
+                                   waits_text(ids, shown, count > shown, arena)));
     json_key(out, "requests");
     json_begin_array(out);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < shown; i++)
         json_put_i64(out, ids[i]);
     json_end_array(out);
     json_end_object(out);

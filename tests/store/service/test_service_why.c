@@ -265,6 +265,22 @@ test_who_waits_for_others_is_told_for_which(struct harness *h)
 }
 
 static void
+test_who_waits_for_many_is_told_that_there_are_more(struct harness *h)
+{
+    scoped(json_drop) json_t *reasons = NULL;
+    struct err err = {0};
+    int64_t ids[12];
+
+    for (size_t i = 0; i < 11; i++)
+        ids[i] = submit_one(h, "task");
+    assert_ok(try_after(h, ids, 11, &ids[11], &err), &err);
+    reasons = why(h, ids[11]);
+    assert_string_equal(text_at(reasons, 0),
+                        "It waits until requests 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and "
+                        "others are COMPLETED.");
+}
+
+static void
 test_a_next_try_is_told_with_its_time(struct harness *h)
 {
     struct queue_job job = job_of("task", QUEUE_DUPLICATES_ALLOW);
@@ -390,6 +406,7 @@ main(void)
         store_test(test_the_place_in_line_counts_inside_a_span_and_before_it),
         store_test(test_waiting_running_and_final_requests_tell_their_own),
         store_test(test_who_waits_for_others_is_told_for_which),
+        store_test(test_who_waits_for_many_is_told_that_there_are_more),
         store_test(test_a_next_try_is_told_with_its_time),
         store_test(test_a_spent_budget_is_told_until_when),
         store_test(test_a_silent_worker_is_told_of_what_it_runs),
