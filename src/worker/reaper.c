@@ -466,8 +466,10 @@ recover_asked(struct worker *worker, struct err *err)
         int got = run_recover(&worker->env, list[i].execution_id, list[i].actor, &done,
                               &note);
 
-        if (got < 0 && run_record_later(got))
+        if (got < 0 && run_record_later(got)) {
+            *err = note;
             return got;
+        }
         if (got != BATCH_STILL_CARRIED && got != BATCH_OVER)
             log_line(worker->options.log, got < 0 ? LOG_ERROR : LOG_WARN,
                      got < 0 ? "an execution could not be ended by hand"
