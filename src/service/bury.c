@@ -16,6 +16,7 @@
 #include "config/config.h"
 #include "liveness/worker_row.h"
 #include "run/run_lost.h"
+#include "service/crew.h"
 #include "service/service.h"
 #include "store/store.h"
 #include "store/wake.h"
@@ -98,23 +99,17 @@ is_dead(const struct service *service, const struct batch_holder *holder)
            holder->silence_us > service->config->worker.dead_after_us;
 }
 
-/* One that serves lanes and beats: it has a reaper. -1: the store did not say. */
+/* -1: the store did not say. */
 static int
 has_judge(const struct service *service)
 {
     scoped(arena_release) struct arena arena = {0};
-    struct worker_row *rows = NULL;
+    struct crew crew = {0};
     struct err ignored = {0};
-    int64_t now_us = 0;
-    size_t count = 0;
 
-    if (worker_list(service->store, &arena, &rows, &count, &now_us, &ignored) < 0)
+    if (crew_read(service, &arena, &crew, &ignored) < 0)
         return -1;
-    for (size_t i = 0; i < count; i++)
-        if (!str_eq(rows[i].lanes, "{}") &&
-            now_us - rows[i].beat_at_us <= service->config->worker.dead_after_us)
-            return 1;
-    return 0;
+    return crew_has_judge(&crew);
 }
 
 struct watch {

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/strs.h"
 #include "config/config.h"
 #include "liveness/worker_row.h"
 #include "service/service.h"
@@ -26,6 +27,15 @@ crew_read(const struct service *service, struct arena *arena, struct crew *ret_c
             rows[live++] = rows[i];
     *ret_crew = (struct crew){.rows = rows, .count = live};
     return 0;
+}
+
+bool
+crew_has_judge(const struct crew *crew)
+{
+    for (size_t i = 0; i < crew->count; i++)
+        if (!str_eq(crew->rows[i].lanes, "{}")) /* it serves lanes */
+            return true;
+    return false;
 }
 
 bool

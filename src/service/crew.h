@@ -25,6 +25,9 @@ struct crew {
 int crew_read(const struct service *service, struct arena *arena, struct crew *ret_crew,
               struct err *err) must_check;
 
+/* Is one of them a server, which closes what dead ones held? A `pawl run` does not. */
+bool crew_has_judge(const struct crew *crew);
+
 /* Does a JSON array of texts have the name? Not if it cannot be read. */
 bool crew_list_has(const char *json_array_text, const char *name);
 

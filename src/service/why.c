@@ -327,11 +327,11 @@ put_silence(const struct service *service, struct json_out *out,
     r = crew_read(service, arena, &crew, err);
     if (r == 0)
         reason(out, "WORKER_SILENT",
-               arena_printf(arena,
-                            "No beat of that worker has arrived for %" PRId64 " s; %s",
-                            holder.silence_us / US_PER_S,
-                            crew.count > 0 ? "a live worker closes the request."
-                                           : "start a worker: it closes the request."));
+               arena_printf(
+                   arena, "No beat of that worker has arrived for %" PRId64 " s; %s",
+                   holder.silence_us / US_PER_S,
+                   crew_has_judge(&crew) ? "a live worker closes the request."
+                                         : "start a worker: it closes the request."));
     return r;
 }
 

@@ -359,6 +359,10 @@ test_a_silent_worker_is_told_of_what_it_runs(struct harness *h)
     assert_string_equal(text_at(reasons, 1),
                         "No beat of that worker has arrived for 61 s; start a worker: "
                         "it closes the request.");
+    worker_up(h, "run", "{}", "[\"task\"]", "[]"); /* a `pawl run` closes nothing */
+    json_decref(reasons);
+    reasons = why(h, id);
+    assert_non_null(strstr(text_at(reasons, 1), "start a worker"));
     worker_up(h, "w2", "{\"normal\":2}", "[\"task\"]", "[]");
     json_decref(reasons);
     reasons = why(h, id);
