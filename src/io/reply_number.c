@@ -97,8 +97,7 @@ remember(struct reply_decimals *decimals, const json_t *value)
 {
     if (decimals->count == decimals->cap) {
         decimals->cap = decimals->cap * 2 + 16;
-        decimals->list =
-            xrealloc(decimals->list, decimals->cap * sizeof(*decimals->list));
+        decimals->list = xrealloc(decimals->list, decimals->cap * sizeof(void *));
     }
     decimals->list[decimals->count++] = value;
 }
@@ -156,14 +155,14 @@ reply_number_collect(json_t *root, struct reply_decimals *decimals)
 {
     collect(root, decimals);
     if (decimals->count > 0)
-        qsort(decimals->list, decimals->count, sizeof(*decimals->list), by_address);
+        qsort(decimals->list, decimals->count, sizeof(void *), by_address);
 }
 
 bool
 reply_number_is_decimal(const struct reply_decimals *decimals, const json_t *value)
 {
-    return decimals->count > 0 && bsearch(&value, decimals->list, decimals->count,
-                                          sizeof(*decimals->list), by_address);
+    return decimals->count > 0 &&
+           bsearch(&value, decimals->list, decimals->count, sizeof(void *), by_address);
 }
 
 void

@@ -10,7 +10,7 @@ from pawl_env import Site, psql, wait_for
 NAME = f"hang_{os.getpid()}"
 JOBS = f"""\
   load:
-    timeout: 3s
+    timeout: 6s
     retry: none
     steps:
       - name: load
@@ -55,9 +55,10 @@ def test_A19_a_database_that_hangs_keeps_no_run_from_its_end(cluster, tmp_path):
         site.up()
         filling = site.submit_id("fill")
         wait_for(near.silent.is_set, "a COPY is under way")
-        late = site.submit_id("load")
         pulled = site.submit_id("pull")
-        wait_for(lambda: progress(site, late) > 3 and progress(site, pulled) > 10, "both work")
+        wait_for(lambda: progress(site, pulled) > 10, "rows are pulled")
+        late = site.submit_id("load")  # last: its time runs
+        wait_for(lambda: progress(site, late) > 3, "rows are loaded")
         proxy.silent.set()
         began = time.monotonic()
         for request in (pulled, filling):
@@ -67,7 +68,7 @@ def test_A19_a_database_that_hangs_keeps_no_run_from_its_end(cluster, tmp_path):
             assert ended["outcome"] == "CANCELLED", ended
         ended = site.wait_final(late)
         assert ended["outcome"] == "TIMEOUT", ended
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 45
         began = time.monotonic()
         site.wait_done(site.submit_id("quick"))
         assert time.monotonic() - began < 3
