@@ -46,6 +46,7 @@ struct house {
     struct catalog *catalog;
     struct result_store *results;
     struct service service;
+    atomic_flag one_waits; /* of the service */
     struct worker *worker;
     struct scheduler *scheduler;
     struct api *api;
@@ -337,7 +338,9 @@ open_house(struct house *house, struct err *err)
         .estimates = estimates_new(config, store_url(config, house->role)),
         .results = house->results,
         .clock = clock_real(),
+        .one_waits = &house->one_waits,
     };
+    atomic_flag_clear(&house->one_waits);
     r = loop_wake_new(house->loop, on_definitions, house, &house->defs, err);
     if (r == 0)
         house->subscription =

@@ -167,6 +167,20 @@ look_at(struct watch *watch)
                                    &watch->holder, &ignored);
 }
 
+static int
+wait_for_judge(struct watch *watch)
+{
+    atomic_flag *one_waits = watch->service->one_waits;
+    int closed;
+
+    if (one_waits && atomic_flag_test_and_set(one_waits))
+        return 0;
+    closed = service_await(watch->service, WAIT_US, let_go, watch);
+    if (one_waits)
+        atomic_flag_clear(one_waits);
+    return closed;
+}
+
 int
 service_bury(const struct service *service, int64_t request_id)
 {
@@ -182,7 +196,7 @@ service_bury(const struct service *service, int64_t request_id)
     if (!is_dead(service, &watch.holder) || has_judge(service) != 1)
         return 0;
     store_wake(service->store, WAKE_LOST);
-    return service_await(service, WAIT_US, let_go, &watch);
+    return wait_for_judge(&watch);
 }
 
 /* --- alone --- */

@@ -17,7 +17,7 @@ struct service;
 /*
  * Is this request RUNNING under a worker that is dead, and was it closed just now? 1:
  * ask again, the way may be free. 0: it is not, or nobody closed it within two seconds,
- * or nobody is there who would.
+ * or nobody is there who would, or another caller of this server waits already.
  */
 int service_bury(const struct service *service, int64_t request_id) must_check;
 

@@ -14,6 +14,7 @@
 #include "queue/request.h"
 
 #include <jansson.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 struct arena;
@@ -38,6 +39,9 @@ struct service {
     /* The store is an SQLite file that this process owns, and it is no server: no
      * worker that stands in it can be alive. */
     bool sole_owner;
+    /* A server has few threads: only one of its callers at a time waits for a worker to
+     * look at a dead one (bury.h). NULL: each may. */
+    atomic_flag *one_waits;
 };
 
 /* Who asks. */

@@ -16,6 +16,7 @@
 #include "store/wake.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -184,7 +185,9 @@ outcome_of(struct harness *h, int64_t id)
 
 struct asker {
     struct harness *h;
+    atomic_flag *one_waits;
     int64_t id;
+    int64_t took_us;
     int r;
     struct err err;
 };
@@ -194,8 +197,11 @@ call_main(void *arg)
 {
     struct asker *caller = (struct asker *)arg;
     struct service service = service_of(caller->h);
+    int64_t began_us = clock_mono_us(clock_real());
 
+    service.one_waits = caller->one_waits;
     caller->r = enter(caller->h, &service, &caller->id, &caller->err);
+    caller->took_us = clock_mono_us(clock_real()) - began_us;
     return NULL;
 }
 
@@ -286,6 +292,32 @@ test_A27_nobody_closes_it_and_the_caller_is_told_so_after_two_seconds(struct har
     assert_int_equal(outcome_of(h, held), OUTCOME_NONE);
 }
 
+/* A server has few threads, and others ask for other things meanwhile. */
+static void
+test_A27_of_the_callers_of_a_server_one_waits_and_the_others_are_told_at_once(
+    struct harness *h)
+{
+    atomic_flag one_waits = ATOMIC_FLAG_INIT;
+    struct asker callers[4] = {0};
+    int waited = 0;
+
+    held_by_dead(h);
+    harness_clock_advance(h, DEAD_AFTER + 1);
+    worker_up(h, "live");
+    for (int i = 0; i < 4; i++) {
+        callers[i].h = h;
+        callers[i].one_waits = &one_waits;
+    }
+    in_parallel(4, call_main, callers, sizeof(*callers));
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(callers[i].r, -ERR_JOB_ALREADY_RUNNING);
+        assert_non_null(strstr(callers[i].err.text, "a live worker closes the"));
+        waited += callers[i].took_us >= 2 * US_PER_S;
+    }
+    assert_int_equal(waited, 1);
+    assert_false(atomic_flag_test_and_set(&one_waits)); /* the next one may */
+}
+
 /* The command line owns the file: who stands in it as a worker is gone, if it beat a
  * moment ago. */
 static void
@@ -345,6 +377,8 @@ main(void)
         store_test(test_A27_where_no_worker_lives_the_caller_is_told_to_start_one),
         store_test_pg(
             test_A27_nobody_closes_it_and_the_caller_is_told_so_after_two_seconds),
+        store_test_sqlite(
+            test_A27_of_the_callers_of_a_server_one_waits_and_the_others_are_told_at_once),
         store_test_sqlite(test_A27_who_owns_an_SQLite_store_closes_it_itself),
         store_test(test_A27_alone_one_watches_for_a_beat_and_closes_it),
     };
