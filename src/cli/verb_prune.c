@@ -18,23 +18,6 @@ result_store_closep(struct result_store **results)
     result_store_close(*results);
 }
 
-static int
-prune_all(struct prune_order *order, struct prune_report *ret, struct err *err)
-{
-    struct prune_report step = {.more = true};
-
-    while (step.more) {
-        int r = prune_step(order, &step, err);
-
-        if (r < 0)
-            return r;
-        ret->results += step.results;
-        ret->keys += step.keys;
-        ret->requests += step.requests;
-    }
-    return 0;
-}
-
 static void
 print_report(const struct cli *cli, const struct prune_report *report)
 {
@@ -65,7 +48,7 @@ verb_prune(struct cli *cli, struct err *err)
     struct prune_order order = {.results_us = config->retention.results_us,
                                 .keys_us = config->retention.idempotency_us,
                                 .history_us = config->retention.history_us};
-    struct prune_report report = {0};
+    struct prune_report report = {.more = true};
     int r;
 
     if (!options.url)
@@ -79,7 +62,8 @@ verb_prune(struct cli *cli, struct err *err)
         return r;
     order.store = store;
     order.results = results;
-    r = prune_all(&order, &report, err);
+    while (r == 0 && report.more)
+        r = prune_step(&order, &report, err);
     if (r == 0)
         print_report(cli, &report);
     return r;

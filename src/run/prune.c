@@ -209,6 +209,9 @@ prune_step(struct prune_order *order, struct prune_report *ret, struct err *err)
         report.requests = page.requests;
         report.more = !page.end || page.records == PRUNE_PAGE;
     }
-    *ret = report;
+    ret->results += report.results;
+    ret->keys += report.keys;
+    ret->requests += report.requests;
+    ret->more = report.more;
     return 0;
 }

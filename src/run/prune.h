@@ -37,8 +37,8 @@ struct prune_report {
     bool more; /* not all was looked at */
 };
 
-/* One page of each kind. The file of a result goes first: where its row cannot be
- * marked, the next look does so. */
+/* One page of each kind; what it removes is added to *ret. The file of a result goes
+ * first: where its row cannot be marked, the next look does so. */
 int prune_step(struct prune_order *order, struct prune_report *ret,
                struct err *err) must_check;
 

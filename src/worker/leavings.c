@@ -13,7 +13,18 @@
 #include "run/prune.h"
 
 #define PRUNE_EVERY_US US_PER_HOUR
-#define PRUNE_PAUSE_US US_PER_S /* between two pages */
+/* While there is more: so much of each second, for the loop has claims to make. */
+#define PRUNE_WORK_US  (50 * US_PER_MS)
+#define PRUNE_PAUSE_US US_PER_S
+
+static void
+log_removed(struct worker *worker, const struct prune_report *report)
+{
+    if (report->results > 0 || report->keys > 0 || report->requests > 0)
+        log_line(worker->options.log, LOG_INFO, "removed what was too old to keep",
+                 log_i64("results", report->results), log_i64("keys", report->keys),
+                 log_i64("requests", report->requests));
+}
 
 int
 worker_prune(struct worker *worker, struct err *err)
@@ -26,15 +37,16 @@ worker_prune(struct worker *worker, struct err *err)
                                 .history_us = config->retention.history_us,
                                 .after = worker->prune_after};
     struct prune_report report = {0};
-    int r = prune_step(&order, &report, err);
+    int64_t end_us = worker_now_us(worker) + PRUNE_WORK_US;
+    int r;
 
+    do
+        r = prune_step(&order, &report, err);
+    while (r == 0 && report.more && worker_now_us(worker) < end_us);
     worker->prune_after = order.after;
+    log_removed(worker, &report);
     if (r < 0)
         return r;
-    if (report.results > 0 || report.keys > 0 || report.requests > 0)
-        log_line(worker->options.log, LOG_INFO, "removed what was too old to keep",
-                 log_i64("results", report.results), log_i64("keys", report.keys),
-                 log_i64("requests", report.requests));
     worker->prune_at_us =
         worker_now_us(worker) + (report.more ? PRUNE_PAUSE_US : PRUNE_EVERY_US);
     return 0;

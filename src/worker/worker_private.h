@@ -88,7 +88,7 @@ int worker_replay(struct worker *worker, struct err *err) must_check;
 /* Remove the parts whose claims are gone. Loop thread. */
 int worker_drop_leavings(struct worker *worker, struct err *err) must_check;
 
-/* One page of what retention keeps only for a time; sets prune_at_us. Loop thread. */
+/* Some pages of what retention keeps only for a time; sets prune_at_us. Loop thread. */
 int worker_prune(struct worker *worker, struct err *err) must_check;
 
 /* Close what that worker holds, if gate says so: COMPLETED where all work was done,

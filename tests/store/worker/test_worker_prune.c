@@ -130,6 +130,21 @@ test_old_requests_go_page_by_page_and_young_ones_stay(struct harness *h)
     assert_consistent(h);
 }
 
+/* Here no time passes meanwhile. */
+static void
+test_one_look_removes_as_many_pages_as_its_time_allows(struct harness *h)
+{
+    scoped(desk_close) struct desk desk;
+    struct err err = {0};
+
+    open_desk(&desk, h);
+    for (int i = 0; i < 3 * PRUNE_REQUESTS; i++)
+        ended(h);
+    desk_pass(&desk, KEPT + 1);
+    assert_ok(worker_prune(&desk.worker, &err), &err);
+    assert_int_equal(rows_in(h, "request"), 0);
+}
+
 static void
 test_what_hangs_on_a_request_goes_with_it_and_the_last_instance_stays(struct harness *h)
 {
@@ -266,6 +281,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         store_test(test_old_requests_go_page_by_page_and_young_ones_stay),
+        store_test(test_one_look_removes_as_many_pages_as_its_time_allows),
         store_test(
             test_what_hangs_on_a_request_goes_with_it_and_the_last_instance_stays),
         store_test(test_what_is_one_with_a_young_request_stays),
