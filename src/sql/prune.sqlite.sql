@@ -60,12 +60,12 @@ DELETE FROM pawl.schedule_slot WHERE (schedule, slot_time) IN (
     SELECT s.schedule, s.slot_time FROM pawl.schedule_slot s
     WHERE s.last_time < pawl_now() - $1 AND EXISTS (SELECT 1 FROM pawl.schedule_slot s2
         WHERE s2.schedule = s.schedule AND s2.slot_time > s.slot_time)
-    ORDER BY s.schedule, s.slot_time LIMIT $2);
+    ORDER BY s.last_time LIMIT $2);
 
 -- name: prune_acts (age bigint, most bigint)
-DELETE FROM pawl.audit WHERE id IN (SELECT a.id FROM (
-    SELECT b.id, b.at FROM pawl.audit b WHERE b.at < pawl_now() - $1
-    ORDER BY b.id LIMIT $2) a);
+-- They stand in the order of their time: only a page of the first is looked at.
+DELETE FROM pawl.audit WHERE at < pawl_now() - $1
+    AND id IN (SELECT b.id FROM pawl.audit b ORDER BY b.id LIMIT $2);
 
 -- name: prune_items (age bigint, most bigint)
 DELETE FROM pawl.backfill_item WHERE (backfill_id, n) IN (

@@ -276,6 +276,50 @@ test_a_request_stays_as_long_as_the_key_that_leads_to_it(struct harness *h)
     assert_false(is_there(h, id));
 }
 
+struct plan {
+    enum stmt stmt;
+    char text[1000];
+};
+
+static int
+read_plan(struct db *db, void *arg, struct err *err)
+{
+    struct plan *plan = (struct plan *)arg;
+    const struct db_sql *stmt = store_sql(db, plan->stmt);
+    scoped(db_rows_end) struct db_rows rows = {0};
+    struct db_sql explain;
+    char text[2000];
+    int r;
+
+    snprintf(text, sizeof(text), "EXPLAIN QUERY PLAN %s", stmt->text);
+    explain = (struct db_sql){.name = "plan", .text = text, .n_params = stmt->n_params};
+    r = db_ask(db, &explain, &rows, err, p_i64(KEPT), p_i64(PRUNE_PAGE));
+    while (r == 0 && (r = db_next(&rows, err)) > 0) {
+        size_t used = strlen(plan->text);
+
+        snprintf(plan->text + used, sizeof(plan->text) - used, "%s\n",
+                 db_text(&rows, 3));
+        r = 0;
+    }
+    return r;
+}
+
+/* Each page asks; where nothing is old yet it must not look through all there is. */
+static void
+test_what_is_young_is_not_looked_through(struct harness *h)
+{
+    struct plan slots = {.stmt = STMT_PRUNE_SLOTS};
+    struct plan acts = {.stmt = STMT_PRUNE_ACTS};
+    struct err err = {0};
+
+    assert_ok(store_read(h->store, read_plan, &slots, &err), &err);
+    if (!strstr(slots.text, "SEARCH s USING"))
+        fail_msg("%s", slots.text);
+    assert_ok(store_read(h->store, read_plan, &acts, &err), &err);
+    if (!strstr(acts.text, "SEARCH pawl.audit USING") || strstr(acts.text, "TEMP"))
+        fail_msg("%s", acts.text);
+}
+
 int
 main(void)
 {
@@ -287,6 +331,7 @@ main(void)
         store_test(test_what_is_one_with_a_young_request_stays),
         store_test(test_what_something_open_names_stays),
         store_test(test_a_request_stays_as_long_as_the_key_that_leads_to_it),
+        store_test_sqlite(test_what_is_young_is_not_looked_through),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
