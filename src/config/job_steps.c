@@ -90,6 +90,17 @@ check_items(struct reading *reading, const struct config_job *job,
     }
 }
 
+/* The file that is read: its key is that of its format. */
+static void
+check_file_names(struct reading *reading, const struct config_job *job,
+                 const struct ynode *read)
+{
+    static const char *const keys[] = {"csv", "jsonl", "xlsx", "xml", "member"};
+
+    for (size_t i = 0; i < array_len(keys); i++)
+        check_template(reading, job, ynode_get(read, keys[i]));
+}
+
 static void
 check_names_below(struct reading *reading, const struct ynode *node)
 {
@@ -122,6 +133,7 @@ config_check_steps(struct reading *reading, const struct config_job *job)
         config_check_sql(reading, job, ynode_get(step, "sql"));
         config_check_sql(reading, job, ynode_get(read, "sql"));
         check_items(reading, job, ynode_get(read, "items"));
+        check_file_names(reading, job, read);
         check_template(reading, job, ynode_get(write, "file"));
         check_template(reading, job, ynode_get(write, "format"));
     }

@@ -6,9 +6,11 @@
 #include "config/sections.h"
 
 #include "base/arena.h"
+#include "base/err.h"
 #include "base/json.h"
 #include "base/rule.h"
 #include "base/strs.h"
+#include "base/zone.h"
 
 #include <string.h>
 
@@ -314,6 +316,19 @@ check_listen(struct reading *reading)
             listen);
 }
 
+static void
+check_budget_zone(struct reading *reading, const struct config_budget *budget)
+{
+    const struct ynode *budgets = ynode_get(reading->root, "budgets");
+    const struct ynode *node = ynode_get(ynode_get(budgets, budget->name), "zone");
+    scoped(zone_free_ptr) struct zone *zone = NULL;
+    struct err note = {0};
+
+    if (node != NULL && budget->zone != NULL &&
+        zone_load(budget->zone, &zone, &note) < 0)
+        reading_problem(reading, node, "%s", note.text);
+}
+
 void
 config_check_references(struct reading *reading)
 {
@@ -330,6 +345,8 @@ config_check_references(struct reading *reading)
     if (str_eq(config->results, config->state))
         reading_problem(reading, ynode_get(reading->root, "state") ?: reading->root,
                         "results and state must be two folders");
+    for (i = 0; i < config->budget_count; i++)
+        check_budget_zone(reading, &config->budgets[i]);
     for (i = 0; i < config->job_count; i++)
         check_job(reading, &config->jobs[i]);
     for (i = 0; i < config->schedule_count; i++)

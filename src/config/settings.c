@@ -248,7 +248,7 @@ static const struct setting schedule_rows[] = {
     {"job", SETTING_NAME, IN(config_schedule, job), .needed = true, .help = "one of `jobs`"},
     {"cron", SETTING_TEXT, IN(config_schedule, cron), .needed = true,
      .help = "minute, hour, day, month, weekday, or a word such as `@daily`; the "
-             "language is in [schedules.md](schedules.md)"},
+             "language is in docs/schedules.md"},
     {"zone", SETTING_TEXT, IN(config_schedule, zone), "UTC", .help = "IANA name"},
     {"gap", SETTING_WORD, IN(config_schedule, gap), "run_after", .words = gap_words,
      .help = "a fixed time that does not exist on a day, because clocks are put forward: "
