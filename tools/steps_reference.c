@@ -30,7 +30,11 @@ static const char head[] =
     "files\n"
     "they stand as `{name}`, where anything but letters, digits, `.`, `_` and `-` "
     "becomes\n"
-    "`_`. A job makes at most one result file.\n"
+    "`_` (so a value names a file, never a folder). A file to be read is sought from "
+    "the\n"
+    "folder in which pawl was started, unless its path begins with `/`. A job makes "
+    "at\n"
+    "most one result file.\n"
     "\n"
     "## How a step goes on\n"
     "\n"
@@ -253,6 +257,8 @@ main(void)
     puts("\n| step | has | what it does |\n|---|---|---|");
     for (size_t i = 0; i < count; i++)
         printf("| %s | `%s` | %s |\n", types[i].name, types[i].key, types[i].help);
+    puts("\nThe keys of the last three stand in "
+         "[collect.md](collect.md#steps-without-rows).");
     readers = format_readers(&count);
     for (size_t i = 0; i < count; i++) {
         printf("\n## read: %s\n\n%s\n", readers[i].name, readers[i].help);

@@ -1,5 +1,6 @@
 #include "io/file_path.h"
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/strs.h"
@@ -7,7 +8,27 @@
 #include "io/io_ctx.h"
 #include "io/template.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
+
+/* Told with the folder: who wrote the path may not know where pawl was started. */
+static int
+plain_path_fill(struct io_ctx *io, const char *text, struct buf *out, struct err *err)
+{
+    scoped(xfree_ptr) char *here = NULL;
+    int r = template_path(text, io->params, out, err);
+
+    if (r < 0 || *buf_str(out) == '/' || access(buf_str(out), F_OK) == 0 ||
+        errno != ENOENT)
+        return r;
+    here = getcwd(NULL, 0);
+    return err_set(
+        err, ERR_IO,
+        "there is no file %s in %s, where pawl was started: a path that does "
+        "not begin with / is taken from there",
+        buf_str(out), here ? here : "the folder");
+}
 
 int
 file_path_fill(struct io_ctx *io, const char *text, struct buf *out, struct err *err)
@@ -16,7 +37,7 @@ file_path_fill(struct io_ctx *io, const char *text, struct buf *out, struct err 
     int r;
 
     if (!str_starts_with(text, "run:"))
-        return template_path(text, io->params, out, err);
+        return plain_path_fill(io, text, out, err);
     text += 4;
     if (!io->files_folder || strchr(text, '/') || *text == '.' || !*text)
         return err_set(err, ERR_CONFIG,

@@ -42,7 +42,7 @@ static const struct io_option read_sql_options[] = {
 
 static const struct io_option read_csv_options[] = {
     {"csv", IO_OPTION_TEXT, true, NULL, "path of the file; {name} from the parameters"},
-    {"columns", IO_OPTION_TYPES, false, NULL, "types of columns, or names when there is no head line"},
+    {"columns", IO_OPTION_TYPES, false, NULL, "name to type (text integer decimal real boolean date timestamp) of those that are not text; without a head line a list of all names"},
     {"delimiter", IO_OPTION_CHAR, false, NULL, "default ,"},
     {"header", IO_OPTION_BOOL, false, NULL, "is there a head line? default true"},
     {"empty", IO_OPTION_WORD, false, "null text", "what a field with nothing in it is; default null"},
@@ -66,7 +66,7 @@ static const struct io_option read_xlsx_options[] = {
     {"sheet", IO_OPTION_NAME, false, NULL, "name or number of the sheet; default the first"},
     {"row", IO_OPTION_NUMBER, false, NULL, "row in which the head stands, or the data; default the first that is not blank"},
     {"header", IO_OPTION_BOOL, false, NULL, "is there a head row? default true"},
-    {"columns", IO_OPTION_TYPES, false, NULL, "types of columns, or names when there is no head row"},
+    {"columns", IO_OPTION_TYPES, false, NULL, "name to type (text integer decimal real boolean date timestamp); without a head row a list of all names"},
     RESTART_OPTION,
 };
 

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DESCRIBE_NAME "the query of read.sql"
+#define DESCRIBE_NAME "the query"
 
 struct sql_reader {
     struct reader reader;
