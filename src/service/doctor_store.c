@@ -283,6 +283,9 @@ static int
 served_lanes(struct doctor *doctor, json_t *lanes, struct err *err)
 {
     const struct config *config = doctor->order->config;
+    /* The worker of an SQLite store that nobody owns is gone, however fresh its beat.
+     */
+    bool left_behind = db_kind(doctor->db) == DB_SQLITE && !doctor->held;
     scoped(db_rows_end) struct db_rows rows = {0};
     int live = 0;
     int dead = 0;
@@ -296,7 +299,7 @@ served_lanes(struct doctor *doctor, json_t *lanes, struct err *err)
         json_t *slots;
 
         r = 0;
-        if (!db_bool(&rows, 2)) {
+        if (!db_bool(&rows, 2) || left_behind) {
             dead++;
             continue;
         }
