@@ -70,6 +70,8 @@ follow(struct cli *cli, struct interrupt *interrupt, int64_t request_id,
         int r = cli->backend->kind->show(cli->backend, request_id, wait_ms, &request,
                                          &note);
 
+        if (r == -ERR_NOT_FOUND) /* nothing goes on */
+            return err_set(err, note.code, "%s", note.text);
         if (r < 0 && !stay_patient(&away, &bar, &note))
             return err_set(err, note.code,
                            "%s; request %" PRId64 " goes on, see `pawl watch %" PRId64

@@ -12,6 +12,7 @@
 #include "schedule/check.h"
 #include "store/store.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #define CONNECT_MS 5000
@@ -107,6 +108,10 @@ verb_check(struct cli *cli, struct err *err)
             check_database(config, config->databases[i].name, config->databases[i].url,
                            &errors);
     config_errors_sort(&errors);
+    if (!config)
+        fputs("pawl: what the steps and the rules of the schedules say is looked at "
+              "once this is mended\n",
+              stderr);
     if (cli->json)
         print_problems_json(&errors);
     else if (errors.count > 0)

@@ -110,8 +110,8 @@ print_markdown_verb(const struct verb *verb)
 {
     char text[128];
 
-    printf("\n## %s\n\n`%s`\n\n%s.\n", verb->name, usage_of(verb, text, sizeof(text)),
-           verb->help);
+    printf("\n## %s\n\n`%s`\n\n%s%s\n", verb->name, usage_of(verb, text, sizeof(text)),
+           verb->help, str_ends_with(verb->help, "?") ? "" : ".");
     if (verb->more)
         printf("\n```\n%s\n```\n", verb->more);
     if (!verb->takes)

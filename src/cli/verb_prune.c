@@ -56,6 +56,9 @@ verb_prune(struct cli *cli, struct err *err)
                        "%s: `store` is not set; write e.g. store: sqlite:./pawl.db",
                        config->path);
     r = store_open(&options, &store, err);
+    if (r == -ERR_STORE_HELD)
+        return err_prefix(err, "a server prunes the store that it owns each hour, "
+                               "nothing needs to be done");
     if (r == 0)
         r = result_store_open(config->results, store_id(store), &results, err);
     if (r < 0)

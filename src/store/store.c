@@ -119,7 +119,7 @@ take_lock(struct store *store, const char *role, struct err *err)
     if (r == LOCKFILE_HELD)
         return err_set(err, ERR_STORE_HELD,
                        "store %s is in use by %s; one process owns an SQLite store: "
-                       "use its API or CLI, stop it first, or keep the store in "
+                       "leave it to that one, stop it first, or keep the store in "
                        "PostgreSQL",
                        path, holder);
     return 0;
