@@ -22,7 +22,7 @@ crew_read(const struct service *service, struct arena *arena, struct crew *ret_c
 
     if (r < 0)
         return r;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && !service->sole_owner; i++)
         if (now_us - rows[i].beat_at_us < service->config->worker.dead_after_us)
             rows[live++] = rows[i];
     *ret_crew = (struct crew){.rows = rows, .count = live};

@@ -21,7 +21,8 @@ struct crew {
     size_t count;
 };
 
-/* Those whose beat is younger than dead_after by the store's clock. */
+/* Those whose beat is younger than dead_after by the store's clock; none where nobody
+ * but us has the store. */
 int crew_read(const struct service *service, struct arena *arena, struct crew *ret_crew,
               struct err *err) must_check;
 

@@ -164,8 +164,8 @@ service_workers(const struct service *service, struct answer *ret_answer,
         json_kv_str(&out, "host", rows[i].host);
         json_kv_i64(&out, "pid", rows[i].pid);
         json_kv_bool(&out, "live",
-                     now_us - rows[i].beat_at_us <
-                         service->config->worker.dead_after_us);
+                     !service->sole_owner && now_us - rows[i].beat_at_us <
+                                                 service->config->worker.dead_after_us);
         json_kv_raw(&out, "lanes", rows[i].lanes);
         json_kv_raw(&out, "inUse", rows[i].in_use);
         json_kv_raw(&out, "jobs", rows[i].jobs);

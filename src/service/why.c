@@ -339,13 +339,21 @@ static int
 put_running_reason(const struct service *service, struct json_out *out,
                    const struct request *request, struct arena *arena, struct err *err)
 {
-    reason(out, "RUNNING",
-           arena_printf(arena, "It runs on worker %s.", request->worker));
+    if (service->sole_owner)
+        reason(out, "WORKER_GONE",
+               arena_printf(arena,
+                            "Its worker %s is gone: nobody has this store open. Start "
+                            "`pawl serve`: it closes the request, and goes on with its "
+                            "work as the job says.",
+                            request->worker));
+    else
+        reason(out, "RUNNING",
+               arena_printf(arena, "It runs on worker %s.", request->worker));
     if (request->cancel_asked)
         reason(out, "CANCEL_ASKED", "A cancel was asked: it ends at its next chunk.");
     else if (request->stop_asked)
         reason(out, "STOP_ASKED", "A stop was asked: it ends at its next chunk.");
-    return put_silence(service, out, request, arena, err);
+    return service->sole_owner ? 0 : put_silence(service, out, request, arena, err);
 }
 
 /* 1: it was tried again, and the last try is told. */

@@ -59,14 +59,15 @@ ask_jobs(const struct service *service, int64_t id, struct answer *answer,
 
 /* A member of what the service answers; free by json_decref. */
 static json_t *
-answered(struct harness *h, int64_t id, const char *member,
+answered(struct harness *h, int64_t id, const char *member, bool sole_owner,
          int (*ask)(const struct service *, int64_t, struct answer *, struct err *))
 {
     struct config_budget budget = {.name = "calls", .per_day = 1, .zone = "Asia/Seoul"};
     struct config config = {.worker = {.dead_after_us = 60 * US_PER_S},
                             .budgets = &budget,
                             .budget_count = 1};
-    struct service service = {.config = &config, .store = h->store};
+    struct service service = {
+        .config = &config, .store = h->store, .sole_owner = sole_owner};
     struct answer answer = {0};
     json_t *parsed = NULL;
     struct err err = {0};
@@ -88,7 +89,7 @@ answered(struct harness *h, int64_t id, const char *member,
 static json_t *
 why(struct harness *h, int64_t id)
 {
-    return answered(h, id, "reasons", ask_why);
+    return answered(h, id, "reasons", false, ask_why);
 }
 
 static const char *
@@ -342,6 +343,25 @@ test_a_spent_budget_is_told_until_when(struct harness *h)
                         "2026-11-01T15:00:00Z: begun before, it stops at its first.");
 }
 
+/* After a kill -9 of the only server its row is still fresh. */
+static void
+test_a_worker_of_a_store_that_nobody_has_open_is_told_as_gone(struct harness *h)
+{
+    scoped(json_drop) json_t *running = NULL;
+    scoped(json_drop) json_t *ready = NULL;
+    int64_t id = submit_one(h, "task");
+    int64_t later = submit_one(h, "task");
+
+    worker_up(h, "w1", "{\"normal\":1}", "[\"task\"]", "[]");
+    claim_one(h, "w1");
+    running = answered(h, id, "reasons", true, ask_why);
+    assert_int_equal(json_array_size(running), 1);
+    assert_string_equal(code_at(running, 0), "WORKER_GONE");
+    assert_non_null(strstr(text_at(running, 0), "Start `pawl serve`"));
+    ready = answered(h, later, "reasons", true, ask_why);
+    assert_string_equal(code_at(ready, 0), "NO_WORKER");
+}
+
 static void
 test_a_silent_worker_is_told_of_what_it_runs(struct harness *h)
 {
@@ -375,7 +395,7 @@ test_a_silent_worker_is_told_of_what_it_runs(struct harness *h)
 static void
 assert_configured(struct harness *h, bool configured)
 {
-    scoped(json_drop) json_t *jobs = answered(h, 0, "items", ask_jobs);
+    scoped(json_drop) json_t *jobs = answered(h, 0, "items", false, ask_jobs);
     const json_t *keys = json_object_get(json_array_get(jobs, 0), "keys");
 
     assert_int_equal(json_array_size(keys), 1);
@@ -414,6 +434,8 @@ main(void)
         store_test(test_a_next_try_is_told_with_its_time),
         store_test(test_a_spent_budget_is_told_until_when),
         store_test(test_a_silent_worker_is_told_of_what_it_runs),
+        store_test_sqlite(
+            test_a_worker_of_a_store_that_nobody_has_open_is_told_as_gone),
         store_test(test_A15_a_key_is_configured_where_a_live_worker_holds_it),
     };
 

@@ -306,12 +306,12 @@ test_results_and_keys_go_when_retention_is_over(struct harness *h)
     assert_true(desk.worker.prune_at_us == worker_now_us(&desk.worker) + US_PER_HOUR);
 
     desk_pass(&desk, 1);
-    assert_ok(worker_prune(&desk.worker, &err), &err); /* a page … */
+    do /* pages, as many as a moment lets it */
+        assert_ok(worker_prune(&desk.worker, &err), &err);
+    while (desk.worker.prune_at_us <= worker_now_us(&desk.worker) + US_PER_S);
     assert_int_equal(harness_i64(h, "SELECT count(*) FROM pawl.outcome"
                                     " WHERE result_gone_at IS NULL"),
-                     2);
-    assert_true(desk.worker.prune_at_us <= worker_now_us(&desk.worker) + US_PER_S);
-    assert_ok(worker_prune(&desk.worker, &err), &err); /* … and the rest */
+                     1);
     assert_int_equal(gone_at(h, first), HARNESS_NOW + 7 * US_PER_DAY + 1);
     assert_false(desk_has_result(&desk, first));
     assert_int_equal(gone_at(h, young), 0);
