@@ -82,6 +82,16 @@ server_url(enum harness_kind kind)
     return NULL;
 }
 
+/* PAWL_TEST_STORES names those to test on, such as "sqlite,pg"; without it, all. */
+static bool
+is_wanted(enum harness_kind kind)
+{
+    static const char *const names[] = {"sqlite", "pg", "pooler"};
+    const char *wanted = getenv("PAWL_TEST_STORES");
+
+    return !wanted || strstr(wanted, names[kind]);
+}
+
 static void
 admin(const char *sql)
 {
@@ -298,7 +308,7 @@ harness_run(void **state)
 {
     struct harness *h = (struct harness *)*state;
 
-    if (h->kind != HARNESS_SQLITE && !server_url(h->kind))
+    if (!is_wanted(h->kind) || (h->kind != HARNESS_SQLITE && !server_url(h->kind)))
         skip();
     harness_open(h);
     h->test->fn(h);
