@@ -15,6 +15,7 @@ class Proxy:
         parts = urllib.parse.urlsplit(url)
         self.target = (parts.hostname, parts.port)
         self.silent = threading.Event()
+        self.closed = threading.Event()
         self.left = silent_after
         if folder:
             self.listener = socket.socket(socket.AF_UNIX)
@@ -28,7 +29,10 @@ class Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self):
+        """Ends what is silent, too: a session that the server has in a COPY answers nobody,
+        and whoever drops a database there waits for it."""
         self.listener.close()
+        self.closed.set()
 
     def _accept(self):
         while True:
@@ -42,7 +46,8 @@ class Proxy:
         with client, socket.create_connection(self.target) as server:
             while select.select([client, server], [], []):
                 if self.silent.is_set():
-                    threading.Event().wait()
+                    self.closed.wait()
+                    return
                 for side, other in ((client, server), (server, client)):
                     if not select.select([side], [], [], 0)[0]:
                         continue
