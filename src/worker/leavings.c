@@ -36,24 +36,19 @@ worker_prune(struct worker *worker, struct err *err)
                                 .keys_us = config->retention.idempotency_us,
                                 .history_us = config->retention.history_us,
                                 .after = worker->prune_after};
-    struct prune_report page = {0}, sum = {0};
+    struct prune_report report = {0};
     int64_t end_us = worker_now_us(worker) + PRUNE_WORK_US;
     int r;
 
-    do {
-        r = prune_step(&order, &page, err);
-        if (r < 0)
-            break;
-        sum.results += page.results;
-        sum.keys += page.keys;
-        sum.requests += page.requests;
-    } while (page.more && worker_now_us(worker) < end_us);
+    do
+        r = prune_step(&order, &report, err);
+    while (r == 0 && report.more && worker_now_us(worker) < end_us);
     worker->prune_after = order.after;
-    log_removed(worker, &sum);
+    log_removed(worker, &report);
     if (r < 0)
         return r;
     worker->prune_at_us =
-        worker_now_us(worker) + (page.more ? PRUNE_PAUSE_US : PRUNE_EVERY_US);
+        worker_now_us(worker) + (report.more ? PRUNE_PAUSE_US : PRUNE_EVERY_US);
     return 0;
 }
 
