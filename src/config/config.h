@@ -108,6 +108,14 @@ struct config_estimate {
     const char *otherwise; /* lane when there is no answer by then */
 };
 
+/* Whom to tell that a request has ended. */
+struct config_webhook {
+    const char *name;
+    const char *url; /* https, or http to this machine */
+    const char *key; /* the secret's name, one of `keys` */
+    int64_t timeout_us;
+};
+
 struct config_job {
     const char *name;
     const char *title;       /* the name when none is given */
@@ -130,6 +138,8 @@ struct config_job {
     const char **needs_keys;
     size_t needs_key_count;
     json_t *next; /* array of names and {job, params}; NULL = none */
+    const char *webhook; /* NULL = nobody is told */
+    unsigned webhook_on; /* bits of webhooks.c: after which outcomes */
     bool makes_result;
     json_t *params; /* object name -> rule (docs/parameters.md); {} when none */
     json_t *steps;  /* array; NULL for a task */
@@ -202,6 +212,8 @@ struct config {
     size_t key_count;
     struct config_budget *budgets;
     size_t budget_count;
+    struct config_webhook *webhooks;
+    size_t webhook_count;
     struct config_job *jobs; /* in the order of the file */
     size_t job_count;
     struct config_schedule *schedules;
@@ -240,6 +252,8 @@ const struct config_lane *config_lane_find(const struct config *config,
                                            const char *name);
 const struct config_budget *config_budget_find(const struct config *config,
                                                const char *name);
+const struct config_webhook *config_webhook_find(const struct config *config,
+                                                 const char *name);
 /* "main" answers the store's own URL (role worker). */
 const char *config_database_url(const struct config *config, const char *name);
 

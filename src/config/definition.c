@@ -108,6 +108,8 @@ definition_json(const struct config_job *job)
     set(object, "retry", retry_json(&job->retry));
     set(object, "needs_keys", texts(job->needs_keys, job->needs_key_count));
     set(object, "next", job->next != NULL ? json_incref(job->next) : json_array());
+    if (job->webhook != NULL)
+        set(object, "webhook", config_webhook_json(job));
     set(object, "makes_result", json_boolean(job->makes_result));
     set(object, "params", json_incref(job->params));
     set(object, "param_order", param_order(job));

@@ -41,6 +41,12 @@ budget_at(const struct config *config, size_t i)
 }
 
 static const char *
+webhook_at(const struct config *config, size_t i)
+{
+    return i < config->webhook_count ? config->webhooks[i].name : NULL;
+}
+
+static const char *
 database_at(const struct config *config, size_t i)
 {
     if (i == 0)
@@ -102,6 +108,23 @@ void
 config_check_budget(struct reading *reading, const struct ynode *node)
 {
     check_name(reading, node, node->text, budget_at, "budget", "budgets");
+}
+
+void
+config_check_key(struct reading *reading, const struct ynode *node)
+{
+    check_names(reading, node, key_at, "key", "keys");
+}
+
+static void
+check_webhook(struct reading *reading, const struct config_job *job)
+{
+    const struct ynode *node = ynode_get(job->node, "webhook");
+
+    if (node != NULL && node->kind == YNODE_MAP)
+        node = ynode_get(node, "to");
+    if (job->webhook != NULL)
+        check_name(reading, node, job->webhook, webhook_at, "webhook", "webhooks");
 }
 
 static void
@@ -240,6 +263,7 @@ check_job(struct reading *reading, const struct config_job *job)
 {
     check_routing(reading, job);
     check_next(reading, job);
+    check_webhook(reading, job);
     check_names(reading, ynode_get(job->node, "needs_keys"), key_at, "key", "keys");
     config_check_steps(reading, job);
     if (ynode_get(ynode_get(job->node, "calls"), "budget") != NULL)
@@ -347,6 +371,7 @@ config_check_references(struct reading *reading)
                         "results and state must be two folders");
     for (i = 0; i < config->budget_count; i++)
         check_budget_zone(reading, &config->budgets[i]);
+    config_check_webhooks(reading);
     for (i = 0; i < config->job_count; i++)
         check_job(reading, &config->jobs[i]);
     for (i = 0; i < config->schedule_count; i++)

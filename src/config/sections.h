@@ -6,6 +6,8 @@
 #ifndef CONFIG_SECTIONS_H
 #define CONFIG_SECTIONS_H
 
+#include <jansson.h>
+
 struct config;
 struct config_job;
 struct reading;
@@ -50,6 +52,16 @@ void section_task(struct reading *, const struct setting *, const struct ynode *
 void section_next(struct reading *, const struct setting *, const struct ynode *,
                   void *);
 
+/* webhooks.c, into struct config and struct config_job */
+void section_webhooks(struct reading *, const struct setting *, const struct ynode *,
+                      void *);
+void section_webhook(struct reading *, const struct setting *, const struct ynode *,
+                     void *);
+/* Their keys must be named. */
+void config_check_webhooks(struct reading *reading);
+/* What the definition says of it; a new reference. Only of a job that has one. */
+json_t *config_webhook_json(const struct config_job *job);
+
 /* schedules.c, into struct config and struct config_schedule */
 void section_schedules(struct reading *, const struct setting *, const struct ynode *,
                        void *);
@@ -62,6 +74,7 @@ void section_schedule_params(struct reading *, const struct setting *,
 void config_check_references(struct reading *reading);
 void config_check_database(struct reading *reading, const struct ynode *node);
 void config_check_budget(struct reading *reading, const struct ynode *node);
+void config_check_key(struct reading *reading, const struct ynode *node);
 
 /* job_steps.c: what can be said of steps without knowing their types. */
 void config_check_steps(struct reading *reading, const struct config_job *job);

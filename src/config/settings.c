@@ -157,6 +157,19 @@ static const struct setting budget_rows[] = {
 static const struct setting_table budget_settings = {
     "budgets", "Calls allowed to an outside API.", TABLE(budget_rows)};
 
+static const struct setting webhook_rows[] = {
+    {"url", SETTING_TEXT, IN(config_webhook, url), .needed = true,
+     .help = "https; http only to a service on this machine"},
+    {"key", SETTING_TEXT, IN(config_webhook, key), .needed = true,
+     .help = "one of `keys`: the secret that signs, `whsec_…` or any text; two of them, a blank "
+             "apart, while it is changed"},
+    {"timeout", SETTING_DURATION, IN(config_webhook, timeout_us), "15s", US_PER_S, US_PER_MINUTE,
+     .help = "for one call"},
+};
+static const struct setting_table webhook_settings = {
+    "webhooks", "Whom jobs tell that a request has ended; see docs/webhooks.md.",
+    TABLE(webhook_rows)};
+
 static const struct setting estimate_rows[] = {
     {"database", SETTING_NAME, IN(config_job, estimate.database), "main",
      .help = "one of `databases`, or `main`"},
@@ -233,6 +246,9 @@ static const struct setting job_rows[] = {
      .help = "of `keys`; only a worker that holds them all takes the job"},
     {"next", SETTING_SECTION, 0, .read = section_next, .shape = "list of jobs or {job, params}",
      .help = "asked for one after the other when this one has COMPLETED; a value `\"{name}\"` in `params` is that parameter of the job before"},
+    {"webhook", SETTING_SECTION, 0, .read = section_webhook, .shape = "name, or {to, on}",
+     .help = "one of `webhooks`, which is told of every end that no next try follows; "
+             "`{to: NAME, on: [FAILED]}`: only of these outcomes"},
     {"result", SETTING_BOOLEAN, IN(config_job, makes_result),
      .help = "a file comes out; default: true if a step writes a file"},
     {"steps", SETTING_SECTION, 0, .read = section_steps, .shape = "list of steps",
@@ -300,6 +316,8 @@ static const struct setting config_rows[] = {
              "in the worker's environment or credential files"},
     {"budgets", SETTING_SECTION, 0, .reloadable = true, .group = &budget_settings,
      .read = section_budgets, .shape = "map: name to budget", .help = "see [budgets](#budgets)"},
+    {"webhooks", SETTING_SECTION, 0, .reloadable = true, .group = &webhook_settings,
+     .read = section_webhooks, .shape = "map: name to webhook", .help = "see [webhooks](#webhooks)"},
     {"jobs", SETTING_SECTION, 0, .reloadable = true, .group = &job_settings,
      .read = section_jobs, .shape = "map: name to job", .help = "see [jobs](#jobs)"},
     {"schedules", SETTING_SECTION, 0, .reloadable = true, .group = &schedule_settings,

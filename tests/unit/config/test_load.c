@@ -263,6 +263,41 @@ test_definitions_are_read_back_by_the_queue(void **state)
     }
 }
 
+/* Only the name: a changed address or secret counts for what waits as well. */
+static void
+test_a_webhook_stands_in_the_definition_by_its_name(void **state)
+{
+    static const char *const yaml =
+        "keys: [K]\n"
+        "webhooks: {shop: {url: \"https://shop.example/pawl\", key: K}}\n"
+        "jobs:\n"
+        "  a: {webhook: shop, steps: [{name: x, sql: \"SELECT 1\"}]}\n"
+        "  b: {webhook: {to: shop, on: [COMPLETED, FAILED]},"
+        " steps: [{name: x, sql: \"SELECT 1\"}]}\n"
+        "  c: {webhook: {to: shop, on: TIMEOUT}, steps: [{name: x, sql: \"SELECT 1\"}]}\n"
+        "  d: {steps: [{name: x, sql: \"SELECT 1\"}]}\n";
+    static const char *const parts[] = {
+        "\"webhook\":{\"on\":[\"COMPLETED\",\"STOPPED\",\"ERROR\",\"CANCELLED\","
+        "\"TIMEOUT\",\"EXPIRED\",\"REFUSED\",\"WORKER_LOST\"],\"to\":\"shop\"}",
+        "\"webhook\":{\"on\":[\"COMPLETED\",\"ERROR\",\"CANCELLED\",\"TIMEOUT\","
+        "\"EXPIRED\",\"REFUSED\",\"WORKER_LOST\"],\"to\":\"shop\"}",
+        "\"webhook\":{\"on\":[\"TIMEOUT\"],\"to\":\"shop\"}",
+    };
+    char folder[64];
+    scoped(config_free_ptr) struct config *config = load_text(yaml, NULL, folder);
+    const struct config_webhook *webhook = config_webhook_find(config, "shop");
+
+    assert_non_null(webhook);
+    assert_string_equal(webhook->key, "K");
+    assert_int_equal(webhook->timeout_us, 15 * US_PER_S);
+    assert_null(config_webhook_find(config, "other"));
+    for (size_t i = 0; i < 3; i++) {
+        assert_non_null(strstr(config->jobs[i].definition, parts[i]));
+        assert_null(strstr(config->jobs[i].definition, "shop.example"));
+    }
+    assert_null(strstr(config->jobs[3].definition, "webhook"));
+}
+
 static void
 test_parameters_keep_their_declared_order_in_the_definition(void **state)
 {
@@ -405,6 +440,7 @@ main(void)
         cmocka_unit_test(test_environment_goes_before_the_file),
         cmocka_unit_test(test_a_wrong_environment_variable_is_named),
         cmocka_unit_test(test_definitions_are_read_back_by_the_queue),
+        cmocka_unit_test(test_a_webhook_stands_in_the_definition_by_its_name),
         cmocka_unit_test(test_parameters_keep_their_declared_order_in_the_definition),
         cmocka_unit_test(test_hash_depends_on_meaning_not_on_spelling),
         cmocka_unit_test(test_places_of_steps_are_found_by_pointer),
