@@ -162,6 +162,8 @@ close_round(struct db *db, const struct closing *closings, size_t count,
     if (r == 0)
         r = follow_retry(db, &follow, err);
     if (r == 0)
+        r = follow_announce(db, &follow, err);
+    if (r == 0)
         r = follow_chain(db, &follow, err);
     if (r == 0)
         r = follow_backfills(db, &follow, err);
@@ -200,6 +202,10 @@ queue_closed_range_in(struct db *db, int64_t first_id, int64_t last_id,
     size_t n_more = 0;
     int r;
 
+    r = db_run(db, store_sql(db, STMT_DELIVERY_ADD_BETWEEN), err, p_i64(first_id),
+               p_i64(last_id));
+    if (r < 0)
+        return r;
     r = follow_range(db, first_id, last_id, outcome, now_us, &arena, &more, &n_more,
                      err);
     return r < 0 ? r : queue_close_in(db, more, n_more, err);

@@ -20,6 +20,7 @@
 
 enum kind { KIND_NEXT = 1, KIND_WAIT = 2, KIND_FLAG = 3, KIND_JOB = 4 };
 enum { FLAG_STOP = 1, FLAG_CANCEL = 2 };
+enum { JOB_WITHDRAWN = 1, JOB_WEBHOOK = 2 };
 
 void
 follow_release(struct follow *follow)
@@ -153,6 +154,18 @@ follow_jobs(const struct follow *follow, bool done, const char **ret_names)
     return n;
 }
 
+bool
+follow_may_be_told(const struct follow *follow, const struct closing *closing)
+{
+    const struct follow_job *job;
+
+    if (!closing->job || (closing->outcome != OUTCOME_COMPLETED &&
+                          !may_be_retried(closing->outcome)))
+        return true;
+    job = find_job(follow, closing->job);
+    return job && job->webhook;
+}
+
 void
 follow_add_wait(struct follow *follow, int64_t after_id, int64_t request_id)
 {
@@ -186,7 +199,10 @@ add_row(struct follow *follow, const struct db_rows *rows)
         }
         break;
     case KIND_JOB:
-        add_job(follow, db_text(rows, 4), db_text(rows, 3));
+        /* One that was withdrawn is not asked for again, but what it did is told. */
+        add_job(follow, db_text(rows, 4),
+                db_i64(rows, 2) & JOB_WITHDRAWN ? NULL : db_text(rows, 3))
+            ->webhook = db_i64(rows, 2) & JOB_WEBHOOK;
         break;
     }
 }

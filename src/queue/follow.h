@@ -5,6 +5,7 @@
  *   follow_look     what may follow, by one question to the store, while flags stand
  *   follow_retry    the next try of what failed, with the key that is free now
  *                   (followup.c)
+ *   follow_announce what is to be told of it outside (announce.c)
  *   follow_chain    the next of a chain (chain.c)
  *   follow_backfills  the next items of backfills (backfill.c)
  *   follow_waiters  those that wait for these requests (wait.c)
@@ -35,7 +36,8 @@ struct follow_fact {
 
 struct follow_job {
     const char *name;
-    struct queue_job *job; /* NULL: there is none that can be read */
+    struct queue_job *job; /* NULL: there is none in force that can be read */
+    bool webhook;          /* said by follow_look only */
 };
 
 struct follow_wait {
@@ -69,6 +71,7 @@ int follow_read(struct follow *follow, struct db_rows *rows,
 
 int follow_look(struct db *db, struct follow *follow, struct err *err) must_check;
 int follow_retry(struct db *db, struct follow *follow, struct err *err) must_check;
+int follow_announce(struct db *db, struct follow *follow, struct err *err) must_check;
 int follow_chain(struct db *db, struct follow *follow, struct err *err) must_check;
 int follow_backfills(struct db *db, struct follow *follow, struct err *err) must_check;
 
@@ -89,6 +92,9 @@ int follow_range(struct db *db, int64_t first_id, int64_t last_id,
 void follow_add_wait(struct follow *follow, int64_t after_id, int64_t request_id);
 
 struct follow_fact *follow_fact(const struct follow *follow, int64_t id);
+
+/* Has its job a webhook? True as well where follow_look did not ask. */
+bool follow_may_be_told(const struct follow *follow, const struct closing *closing);
 
 /* The definition as it was found by follow_look, NULL = none. */
 const struct queue_job *follow_known_job(const struct follow *follow, const char *name);

@@ -50,6 +50,7 @@ static const struct fsck_rule rules[] = {
     {"slot-twice", STMT_FSCK_SLOT_TWICE, RULE_PLAIN, "a time of a schedule is decided once", REPORT_IT},
     {"slot-request", STMT_FSCK_SLOT_REQUEST, RULE_PLAIN, "a time that was fired has its request", REPORT_IT},
     {"backfill", STMT_FSCK_BACKFILL, RULE_PLAIN, "a backfill that goes on has as many items open as it says, and they are not over", REPORT_IT},
+    {"delivery", STMT_FSCK_DELIVERY, RULE_PLAIN, "a webhook is told of a request that is final", REPORT_IT},
     {"number", STMT_FSCK_NUMBER, RULE_PLAIN, "no number is larger than the last one drawn", "the store was restored in parts: restore it whole, or set the sequence higher, before anything runs"},
     {"pages", STMT_FSCK_PAGES, RULE_SQLITE, "the database file is sound", "restore the store from a backup; look at the disk"},
 };

@@ -3,8 +3,9 @@
 -- name: chain_look (ids bigint[], done text[], failed text[]) -> (kind bigint, id bigint,
 -- other bigint, text text, name text)
 -- What may follow these requests, by one question: 1 their own next (other 1:
--- items of a backfill), 2 who waits for them, 3 what was asked of them (bit 1 stop, bit 2 cancel), 4 the definitions of the
--- jobs that were done, if they have a next, and of those that failed.
+-- items of a backfill), 2 who waits for them, 3 what was asked of them (bit 1 stop, bit 2
+-- cancel), 4 the definitions of the jobs that were done, if they have a next or a webhook,
+-- and of those that failed (bit 1 withdrawn, bit 2 has a webhook).
 SELECT CAST(1 AS bigint) AS kind, r.id,
     CASE WHEN r.source = 'backfill' THEN CAST(1 AS bigint) ELSE CAST(0 AS bigint) END AS other,
     r.next AS text, CAST(NULL AS text) AS name
@@ -17,14 +18,18 @@ UNION ALL
 SELECT 3, f.request_id, f.stop + 2 * f.cancel, NULL, NULL
 FROM pawl.flag f WHERE f.request_id = ANY (CAST($1 AS bigint[]))
 UNION ALL
-SELECT 4, 0, 0, d.definition, d.name
+SELECT 4, 0, CASE WHEN d.withdrawn_at IS NULL THEN 0 ELSE 1 END
+        + CASE WHEN CAST(d.definition AS jsonb) ? 'webhook' THEN 2 ELSE 0 END,
+    d.definition, d.name
 FROM pawl.job_definition d
-WHERE d.name = ANY (CAST($2 AS text[])) AND d.withdrawn_at IS NULL
-  AND jsonb_path_exists(CAST(d.definition AS jsonb), '$.next[0]')
+WHERE d.name = ANY (CAST($2 AS text[])) AND jsonb_path_exists(
+    CAST(d.definition AS jsonb), '$ ? (exists (@.next[0]) || exists (@.webhook))')
 UNION ALL
-SELECT 4, 0, 0, e.definition, e.name
+SELECT 4, 0, CASE WHEN e.withdrawn_at IS NULL THEN 0 ELSE 1 END
+        + CASE WHEN CAST(e.definition AS jsonb) ? 'webhook' THEN 2 ELSE 0 END,
+    e.definition, e.name
 FROM pawl.job_definition e
-WHERE e.name = ANY (CAST($3 AS text[])) AND e.withdrawn_at IS NULL;
+WHERE e.name = ANY (CAST($3 AS text[]));
 
 -- name: chain_requests (ids bigint[]) -> (id bigint, job text, given text,
 -- requester text, source text, lane text, priority bigint, estimate bigint,

@@ -3,8 +3,9 @@
 -- name: chain_look (ids bigint[], done text[], failed text[]) -> (kind bigint, id bigint,
 -- other bigint, text text, name text)
 -- What may follow these requests, by one question: 1 their own next (other 1:
--- items of a backfill), 2 who waits for them, 3 what was asked of them (bit 1 stop, bit 2 cancel), 4 the definitions of the
--- jobs that were done, if they have a next, and of those that failed.
+-- items of a backfill), 2 who waits for them, 3 what was asked of them (bit 1 stop, bit 2
+-- cancel), 4 the definitions of the jobs that were done, if they have a next or a webhook,
+-- and of those that failed (bit 1 withdrawn, bit 2 has a webhook).
 SELECT 1 AS kind, r.id, r.source = 'backfill' AS other, r.next AS text, NULL AS name
 FROM pawl.request r
 WHERE r.id IN (SELECT value FROM json_each($1))
@@ -16,14 +17,19 @@ UNION ALL
 SELECT 3, f.request_id, f.stop + 2 * f.cancel, NULL, NULL
 FROM pawl.flag f WHERE f.request_id IN (SELECT value FROM json_each($1))
 UNION ALL
-SELECT 4, 0, 0, d.definition, d.name
+SELECT 4, 0, (d.withdrawn_at IS NOT NULL)
+        + 2 * (json_type(d.definition, '$.webhook') IS NOT NULL),
+    d.definition, d.name
 FROM pawl.job_definition d
-WHERE d.name IN (SELECT value FROM json_each($2)) AND d.withdrawn_at IS NULL
-  AND json_array_length(d.definition, '$.next') > 0
+WHERE d.name IN (SELECT value FROM json_each($2))
+  AND (json_array_length(d.definition, '$.next') > 0
+       OR json_type(d.definition, '$.webhook') IS NOT NULL)
 UNION ALL
-SELECT 4, 0, 0, e.definition, e.name
+SELECT 4, 0, (e.withdrawn_at IS NOT NULL)
+        + 2 * (json_type(e.definition, '$.webhook') IS NOT NULL),
+    e.definition, e.name
 FROM pawl.job_definition e
-WHERE e.name IN (SELECT value FROM json_each($3)) AND e.withdrawn_at IS NULL;
+WHERE e.name IN (SELECT value FROM json_each($3));
 
 -- name: chain_requests (ids bigint[]) -> (id bigint, job text, given text,
 -- requester text, source text, lane text, priority bigint, estimate bigint,

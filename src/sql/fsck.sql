@@ -282,6 +282,11 @@ DELETE FROM pawl.progress WHERE request_id = $1
   AND NOT EXISTS (SELECT 1 FROM pawl.claim c
                   WHERE $1 BETWEEN c.first_id AND c.last_id);
 
+-- name: fsck_delivery (most bigint) -> (id bigint, detail text)
+SELECT e.request_id AS id, 'for ' || e.webhook AS detail FROM pawl.delivery e
+WHERE NOT EXISTS (SELECT 1 FROM pawl.outcome o WHERE o.id = e.request_id)
+ORDER BY e.request_id, e.webhook LIMIT $1;
+
 -- name: fsck_backfill (most bigint) -> (id bigint, detail text)
 SELECT b.id AS id, b.state || ' with ' || b.open || ' open' AS detail
 FROM pawl.backfill b

@@ -16,6 +16,9 @@ RETURNING length(key) > 0 AS n;
 
 -- Everything that hangs on requests, in this order; ids are theirs.
 
+-- name: prune_deliveries (ids bigint[])
+DELETE FROM pawl.delivery WHERE request_id IN (SELECT value FROM json_each($1));
+
 -- name: prune_skips (ids bigint[])
 DELETE FROM pawl.step_skip WHERE request_id IN (SELECT value FROM json_each($1));
 

@@ -183,14 +183,18 @@ SELECT 2, b.after_id, b.request_id, NULL, NULL FROM pawl.wait b WHERE b.after_id
 UNION ALL
 SELECT 3, f.request_id, f.stop + 2 * f.cancel, NULL, NULL FROM f
 UNION ALL
-SELECT 4, 0, 0, d.definition, d.name
+SELECT 4, 0, CASE WHEN d.withdrawn_at IS NULL THEN 0 ELSE 1 END
+        + CASE WHEN CAST(d.definition AS jsonb) ? 'webhook' THEN 2 ELSE 0 END,
+    d.definition, d.name
 FROM pawl.job_definition d
-WHERE d.name = CAST($15 AS text) AND d.withdrawn_at IS NULL
-  AND jsonb_path_exists(CAST(d.definition AS jsonb), '$.next[0]')
+WHERE d.name = CAST($15 AS text) AND jsonb_path_exists(
+    CAST(d.definition AS jsonb), '$ ? (exists (@.next[0]) || exists (@.webhook))')
 UNION ALL
-SELECT 4, 0, 0, e.definition, e.name
+SELECT 4, 0, CASE WHEN e.withdrawn_at IS NULL THEN 0 ELSE 1 END
+        + CASE WHEN CAST(e.definition AS jsonb) ? 'webhook' THEN 2 ELSE 0 END,
+    e.definition, e.name
 FROM pawl.job_definition e
-WHERE e.name = CAST($16 AS text) AND e.withdrawn_at IS NULL;
+WHERE e.name = CAST($16 AS text);
 
 -- name: queue_release (ids bigint[])
 -- A final request leaves nothing behind in the hot tables.

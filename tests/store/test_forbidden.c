@@ -94,6 +94,9 @@ static const struct {
     {API | READER | SUBMIT, "UPDATE pawl.step_execution SET chunk = 1"},
     {API | READER | SUBMIT, "INSERT INTO pawl.schedule_slot (schedule, slot_time, last_time, state, decided_at) VALUES ('s', 1, 1, 'skipped', 1)"},
     {API | READER | SUBMIT, "UPDATE pawl.schedule_slot SET state = 'skipped'"},
+    {API | READER | SUBMIT, "UPDATE pawl.delivery SET due_at = 1"},
+    {API | READER | SUBMIT, "DELETE FROM pawl.delivery"},
+    {API | WORKER | READER | SUBMIT, "UPDATE pawl.delivery SET webhook = 'x'"},
     /* nor does it tell how work ended */
     {API | READER | SUBMIT, ADD ") VALUES (1, 1, 'COMPLETED')"},
     {API | READER | SUBMIT, ADD ") VALUES (1, 1, 'STOPPED')"},
@@ -110,6 +113,7 @@ static const struct {
     {READER | SUBMIT, ADD ") VALUES (1, 1, 'CANCELLED')"},
     {READER | SUBMIT, "INSERT INTO pawl.request (id, job, given, requester, source, lane, created_at) VALUES (1, 'j', '{}', 'r', 'api', 'l', 1)"},
     {READER | SUBMIT, "INSERT INTO pawl.ready (first_id, last_id, job, lane, priority, seq, ready_since) VALUES (1, 1, 'j', 'l', 0, 1, 1)"},
+    {READER | SUBMIT, "INSERT INTO pawl.delivery (request_id, webhook, created_at, due_at) VALUES (1, 'w', 1, 1)"},
     {READER | SUBMIT, "DELETE FROM pawl.ready"},
     {READER | SUBMIT, "UPDATE pawl.ready SET lane = 'x'"},
     {READER | SUBMIT, "DELETE FROM pawl.later"},

@@ -123,6 +123,11 @@ static const enum stmt of_the_worker[] = {
     STMT_PRUNE_KEYS,
     STMT_PRUNE_REQUESTS_GONE,
     STMT_PRUNE_RECORDS,
+    STMT_DELIVERY_TAKE,
+    STMT_DELIVERY_DONE,
+    STMT_DELIVERY_AGAIN,
+    STMT_DELIVERY_GIVE_BACK,
+    STMT_DELIVERY_DROP,
 };
 static const enum stmt of_the_owner[] = {STMT_STORE_IDENTITY_MAKE,
                                          STMT_STORE_MIGRATION_DONE};

@@ -77,6 +77,8 @@ BEGIN
         ('hand', 'select', 'select, insert', 'select'),
         ('recovery', 'select, insert, delete, update (actor, asked_at)', 'select, delete',
             'select'),
+        ('delivery', 'select, insert',
+            'select, insert, delete, update (due_at, attempts, last_error)', 'select'),
         ('request_view', 'select', 'select', 'select'),
         -- sequences
         ('request_id', 'usage, select', 'usage, select', 'select'),

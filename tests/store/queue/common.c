@@ -48,11 +48,12 @@ define_job(struct harness *h, const struct job_text *text)
         "\"needs_keys\":[],\"next\":%s,\"param_order\":%s,\"params\":%s,"
         "\"priority\":0,\"retry\":{\"attempts\":%d,\"backoff_us\":%lld,"
         "\"drained\":%s,\"max_backoff_us\":600000000,\"on\":[%s]},"
-        "\"reuse_window_us\":600000000,\"timeout_us\":0,\"title\":\"%s\"}",
+        "\"reuse_window_us\":600000000,\"timeout_us\":0,\"title\":\"%s\"%s%s}",
         text_or(text->duplicates, "allow"), text->name, text_or(text->next, "[]"),
         text_or(text->param_order, "[]"), text_or(text->params, "{}"),
         text->attempts ? text->attempts : 1, (long long)text->backoff_us,
-        text->drained ? "true" : "false", text_or(text->on, ""), text->name);
+        text->drained ? "true" : "false", text_or(text->on, ""), text->name,
+        text->webhook ? ",\"webhook\":" : "", text_or(text->webhook, ""));
 
     assert_ok(queue_job_parse(definition, &job, &err), &err);
     if (n_lasting_jobs == 0)

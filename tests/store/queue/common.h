@@ -29,6 +29,7 @@ struct job_text {
     const char *next;   /* JSON array */
     const char *params; /* JSON object; in alphabetical order */
     const char *param_order;
+    const char *webhook; /* JSON object */
 };
 
 /* Returns it parsed, for orders; it lives until the process ends. */

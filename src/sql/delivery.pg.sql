@@ -1,0 +1,43 @@
+-- Where PostgreSQL differs: lists, JSON and locks.
+
+-- name: delivery_add (ids bigint[])
+-- Those of these final requests whose job wants it to be told. The definition counts as it
+-- is now, one that was withdrawn too.
+INSERT INTO pawl.delivery (request_id, webhook, created_at, due_at)
+SELECT r.id, h.hook ->> 'to', pawl_now(), pawl_now()
+FROM pawl.request r
+JOIN pawl.outcome o ON o.id = r.id
+JOIN pawl.job_definition d ON d.name = r.job
+CROSS JOIN LATERAL (SELECT CAST(d.definition AS jsonb) -> 'webhook' AS hook) h
+WHERE r.id = ANY (CAST($1 AS bigint[])) AND r.source <> 'partition'
+  AND h.hook -> 'on' ? o.outcome
+ON CONFLICT (request_id, webhook) DO NOTHING;
+
+-- name: delivery_add_between (first_id bigint, last_id bigint)
+INSERT INTO pawl.delivery (request_id, webhook, created_at, due_at)
+SELECT r.id, h.hook ->> 'to', pawl_now(), pawl_now()
+FROM pawl.request r
+JOIN pawl.outcome o ON o.id = r.id
+JOIN pawl.job_definition d ON d.name = r.job
+CROSS JOIN LATERAL (SELECT CAST(d.definition AS jsonb) -> 'webhook' AS hook) h
+WHERE r.id BETWEEN $1 AND $2 AND r.source <> 'partition'
+  AND h.hook -> 'on' ? o.outcome
+ON CONFLICT (request_id, webhook) DO NOTHING;
+
+-- name: delivery_due (webhooks text[]) -> (webhook text, due_at bigint, now bigint)
+-- The next one of each; of one that has none there is no row.
+SELECT n.webhook, x.due_at, pawl_now() AS now
+FROM unnest(CAST($1 AS text[])) AS n (webhook)
+CROSS JOIN LATERAL (SELECT min(e.due_at) AS due_at FROM pawl.delivery e
+                    WHERE e.webhook = n.webhook) x
+WHERE x.due_at IS NOT NULL;
+
+-- name: delivery_take (lease bigint, webhook text, tried bigint) -> (request_id bigint,
+-- attempts bigint, created_at bigint, now bigint)
+-- Nobody else tries it for the time of the lease. tried 0: only what was never tried.
+UPDATE pawl.delivery SET due_at = pawl_now() + $1, attempts = attempts + 1
+WHERE webhook = $2 AND request_id = (
+    SELECT e.request_id FROM pawl.delivery e
+    WHERE e.webhook = $2 AND e.due_at <= pawl_now() AND (e.attempts = 0 OR $3 <> 0)
+    ORDER BY e.due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+RETURNING request_id, CAST(attempts AS bigint) AS attempts, created_at, pawl_now() AS now;
