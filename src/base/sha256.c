@@ -1,7 +1,9 @@
 #include "base/sha256.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 /* libcrypto fails here only when memory is gone. */
 static void
@@ -71,6 +73,17 @@ sha256_hex(const void *data, size_t len, char ret[SHA256_HEX_SIZE])
 
     sha256_of(data, len, digest);
     hex_encode(digest, sizeof(digest), ret);
+}
+
+void
+hmac_sha256(const void *key, size_t key_len, const void *data, size_t len,
+            uint8_t ret[SHA256_BYTES])
+{
+    unsigned int got = 0;
+
+    assert(key_len <= INT_MAX);
+    must(HMAC(EVP_sha256(), key, (int)key_len, data, len, ret, &got) != NULL);
+    assert(got == SHA256_BYTES);
 }
 
 void

@@ -23,6 +23,10 @@ void sha256_release(struct sha256 *sha);
 void sha256_of(const void *data, size_t len, uint8_t ret[SHA256_BYTES]);
 void sha256_hex(const void *data, size_t len, char ret[SHA256_HEX_SIZE]);
 
+/* HMAC (RFC 2104) with it; a key of any length. */
+void hmac_sha256(const void *key, size_t key_len, const void *data, size_t len,
+                 uint8_t ret[SHA256_BYTES]);
+
 /* Small hex digits and NUL: ret holds 2 * len + 1. */
 void hex_encode(const void *data, size_t len, char *ret);
 

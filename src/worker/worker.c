@@ -13,6 +13,7 @@
 #include "queue/progress.h"
 #include "store/store.h"
 #include "store/wake.h"
+#include "worker/deliver.h"
 #include "worker/spool.h"
 
 #include <stdlib.h>
@@ -337,6 +338,7 @@ drain(struct worker *worker, bool hurry)
 
     if (!worker->drain_until_us) {
         worker->drain_until_us = now_us + worker->options.config->worker.drain_us;
+        worker->drain_limit_us = worker->drain_until_us;
         log_line(worker->options.log, LOG_INFO, "draining: nothing more is claimed",
                  log_i64("running", (int64_t)worker->n_held));
     }
@@ -440,6 +442,19 @@ log_stage(void *arg, int64_t request_id, const char *step, const char *stage)
              log_str("stage", stage));
 }
 
+static int
+open_deliver(struct worker *worker, struct err *err)
+{
+    const struct deliver_options options = {
+        .config = worker->options.config,
+        .store = worker->options.store,
+        .clock = worker->options.clock,
+        .log = worker->options.log,
+    };
+
+    return deliver_new(&options, &worker->deliver, err);
+}
+
 int
 worker_new(const struct worker_options *options, struct worker **ret_worker,
            struct err *err)
@@ -472,7 +487,9 @@ worker_new(const struct worker_options *options, struct worker **ret_worker,
     pthread_cond_init(&worker->heartbeat, &attr);
     pthread_condattr_destroy(&attr);
     worker->slots = slots_new(on_slot_done, worker);
-    r = worker_startup(worker, err);
+    r = open_deliver(worker, err);
+    if (r == 0)
+        r = worker_startup(worker, err);
     if (r < 0) {
         worker_free(worker);
         return r;
@@ -494,8 +511,10 @@ end_heart(struct worker *worker)
 int
 worker_start(struct worker *worker, struct err *err)
 {
-    int r;
+    int r = deliver_start(worker->deliver, err);
 
+    if (r < 0)
+        return r;
     worker->scan_at_us = worker->reap_at_us = worker_now_us(worker);
     worker->link_since_us = worker_now_us(worker); /* we have just written our row */
     worker->house_at_us =
@@ -511,6 +530,7 @@ worker_start(struct worker *worker, struct err *err)
     }
     if (r != 0) {
         store_unsubscribe(worker->options.store, worker->subscription);
+        deliver_finish(worker->deliver, 0);
         return err_errno(err, ERR_NOMEM, r, "cannot start the worker's threads");
     }
     worker->started = true;
@@ -534,6 +554,7 @@ worker_hurry(struct worker *worker)
     worker->hurry = true;
     pthread_cond_signal(&worker->wake);
     pthread_mutex_unlock(&worker->lock);
+    deliver_hurry(worker->deliver);
 }
 
 bool
@@ -544,6 +565,7 @@ worker_join(struct worker *worker)
         return true;
     }
     pthread_join(worker->thread, NULL);
+    deliver_finish(worker->deliver, worker->drain_limit_us);
     store_hurry(worker->options.store); /* its last words, if the store hears them */
     store_unsubscribe(worker->options.store, worker->subscription);
     end_heart(worker);
@@ -566,6 +588,7 @@ worker_free(struct worker *worker)
     if (!worker)
         return;
     slots_free(worker->slots);
+    deliver_free(worker->deliver);
     spool_free(worker->spool);
     seat_release(&worker->seat);
     arena_release(&worker->arena);

@@ -30,6 +30,8 @@ struct lane {
     int64_t pause_us;    /* how long was waited for that the last time */
 };
 
+struct deliver;
+
 struct worker {
     struct worker_options options;
     struct run_env env;
@@ -42,6 +44,7 @@ struct worker {
     pthread_t thread;
     pthread_t heart;
     bool started;
+    struct deliver *deliver; /* NULL: no webhook to tell */
 
     /* the loop's */
     struct lane *lanes; /* those with slots; in the arena */
@@ -61,6 +64,7 @@ struct worker {
     bool store_away;      /* said in the log already */
     int64_t pause_ms;     /* the store is away: wait so long before the next try */
     int64_t drain_until_us;
+    int64_t drain_limit_us; /* the same, as it was set first */
     bool cut;
 
     /* shared, under the lock */
