@@ -91,6 +91,25 @@ print_tries(struct cli *cli, const json_t *request)
     }
 }
 
+/* Who is still to be told of its end. */
+static void
+print_webhooks(struct cli *cli, const json_t *request)
+{
+    const json_t *list = json_object_get(request, "webhooks");
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach(list, i, one)
+    {
+        const char *error = json_text_of(one, "lastError");
+
+        line("webhook",
+             arena_printf(&cli->arena, "%s waits; %" PRId64 " tries, next at %s%s%s",
+                          json_text_of(one, "name"), json_count_of(one, "attempts"),
+                          json_text_of(one, "nextTry"), *error ? ": " : "", error));
+    }
+}
+
 /* What was left out: a few of it. */
 static void
 print_skips(struct cli *cli, const json_t *execution)
@@ -160,6 +179,7 @@ print_request(struct cli *cli, const json_t *request, const json_t *execution)
     number(cli, "estimate", json_count_of(request, "estimate"));
     number(cli, "attempt", json_count_of(request, "attempt"));
     print_tries(cli, request);
+    print_webhooks(cli, request);
     line("created", json_text_of(request, "createdAt"));
     line("not before", json_text_of(request, "notBefore"));
     line("expires", json_text_of(request, "expiresAt"));

@@ -163,7 +163,7 @@ static const struct setting webhook_rows[] = {
     {"key", SETTING_TEXT, IN(config_webhook, key), .needed = true,
      .help = "one of `keys`: the secret that signs, `whsec_…` or any text; two of them, a blank "
              "apart, while it is changed"},
-    {"timeout", SETTING_DURATION, IN(config_webhook, timeout_us), "15s", US_PER_S, US_PER_MINUTE,
+    {"timeout", SETTING_DURATION, IN(config_webhook, timeout_us), "15s", US_PER_S / 10, US_PER_MINUTE,
      .help = "for one call"},
 };
 static const struct setting_table webhook_settings = {

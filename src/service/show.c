@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "config/config.h"
+#include "queue/delivery.h"
 #include "queue/list.h"
 #include "queue/tries.h"
 #include "run/result_store.h"
@@ -136,10 +138,35 @@ put_tries(struct json_out *out, const struct request_try *tries, size_t count)
     json_end_array(out);
 }
 
-/* tries NULL: not said, as in a list. */
+/* Who is still to be told of its end. */
+static void
+put_webhooks(struct json_out *out, const struct delivery_waiting *list, size_t count)
+{
+    json_key(out, "webhooks");
+    json_begin_array(out);
+    for (size_t i = 0; i < count; i++) {
+        json_begin_object(out);
+        json_kv_str(out, "name", list[i].webhook);
+        json_kv_str(out, "state", "waiting");
+        json_kv_i64(out, "attempts", list[i].attempts);
+        json_kv_time_us(out, "nextTry", list[i].due_at_us);
+        json_kv_str(out, "lastError", list[i].last_error);
+        json_end_object(out);
+    }
+    json_end_array(out);
+}
+
+/* What is told of one request only, not in a list. */
+struct more {
+    struct request_try *tries;
+    size_t n_tries;
+    struct delivery_waiting *webhooks;
+    size_t n_webhooks;
+};
+
 static void
 put_request(struct json_out *out, const struct request *request,
-            const struct request_try *tries, size_t n_tries)
+            const struct more *more)
 {
     json_begin_object(out);
     json_kv_i64(out, "requestId", request->id);
@@ -166,8 +193,10 @@ put_request(struct json_out *out, const struct request *request,
     json_kv_str(out, "worker", request->worker);
     put_id(out, "executionId", request->execution_id);
     put_times(out, request);
-    if (tries)
-        put_tries(out, tries, n_tries);
+    if (more) {
+        put_tries(out, more->tries, more->n_tries);
+        put_webhooks(out, more->webhooks, more->n_webhooks);
+    }
     json_end_object(out);
 }
 
@@ -200,25 +229,37 @@ tries_of(const struct service *service, const struct request *request,
     return 0;
 }
 
+/* A job has a webhook only where the file names some. */
+static int
+webhooks_of(const struct service *service, const struct request *request,
+            struct arena *arena, struct more *more, struct err *err)
+{
+    if (!request_status_final(request->status) || service->config->webhook_count == 0)
+        return 0;
+    return queue_deliveries_of(service->store, request->id, arena, &more->webhooks,
+                               &more->n_webhooks, err);
+}
+
 int
 service_show(const struct service *service, int64_t request_id,
              struct answer *ret_answer, bool *ret_final, struct err *err)
 {
     scoped(arena_release) struct arena arena = {0};
-    struct request_try *tries = NULL;
+    struct more more = {0};
     struct request request = {0};
     struct json_out out;
-    size_t n_tries = 0;
     int r = queue_get(service->store, request_id, &arena, &request, err);
 
     if (r == 0)
-        r = tries_of(service, &request, &arena, &tries, &n_tries, err);
+        r = tries_of(service, &request, &arena, &more.tries, &more.n_tries, err);
+    if (r == 0)
+        r = webhooks_of(service, &request, &arena, &more, err);
     if (r < 0)
         return r;
     ret_answer->status = 200;
     ret_answer->request_id = request_id;
     json_out_init(&out, &ret_answer->body);
-    put_request(&out, &request, tries, n_tries);
+    put_request(&out, &request, &more);
     if (ret_final)
         *ret_final = request_status_final(request.status);
     return 0;
@@ -241,7 +282,7 @@ service_list(const struct service *service, const struct list_filter *filter,
     json_key(&out, "items");
     json_begin_array(&out);
     for (size_t i = 0; i < page.count; i++)
-        put_request(&out, &page.requests[i], NULL, 0);
+        put_request(&out, &page.requests[i], NULL);
     json_end_array(&out);
     put_id(&out, "next", page.next_after);
     json_end_object(&out);

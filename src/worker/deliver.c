@@ -174,8 +174,7 @@ call_receiver(struct deliver *deliver, const struct hook *hook,
     if (r < 0)
         str_copy(why, size, err.text);
     else
-        snprintf(why, size, "it answered %d %s%s", reply.status,
-                 http_status_text(reply.status),
+        snprintf(why, size, "it answered HTTP %d%s", reply.status,
                  reply.status >= 300 && reply.status < 400
                      ? ", and a redirect is not followed: set url to where it leads"
                      : "");
@@ -189,8 +188,7 @@ plain_reason(const struct hook_try *try, struct arena *arena)
     if (try->status == 0)
         return "it cannot be reached, or did not answer in time; the worker's log "
                "tells more";
-    return arena_printf(arena, "it answered %d %s", try->status,
-                        http_status_text(try->status));
+    return arena_printf(arena, "it answered HTTP %d", try->status);
 }
 
 /* --- what comes of it --- */

@@ -1,5 +1,5 @@
 /*
- * How long a receiver is asked again: after 2 s first, twice as long each time up to six
+ * How long a receiver is asked again: after 1 s first, twice as long each time up to six
  * hours, for about three days. The wait is spread, so that those who failed together do
  * not come back together.
  */
@@ -11,7 +11,7 @@
 
 #include <time.h>
 
-#define FIRST_WAIT_MS   2000
+#define FIRST_WAIT_MS   1000
 #define LONGEST_WAIT_MS (6 * US_PER_HOUR / US_PER_MS)
 #define LONGEST_PAUSE_MS (5 * US_PER_MINUTE / US_PER_MS)
 #define JITTER          0.25
