@@ -137,7 +137,7 @@ struct config_job {
     struct config_retry retry;
     const char **needs_keys;
     size_t needs_key_count;
-    json_t *next; /* array of names and {job, params}; NULL = none */
+    json_t *next;        /* array of names and {job, params}; NULL = none */
     const char *webhook; /* NULL = nobody is told */
     unsigned webhook_on; /* bits of webhooks.c: after which outcomes */
     bool makes_result;

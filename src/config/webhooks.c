@@ -121,8 +121,7 @@ section_webhooks(struct reading *reading, const struct setting *setting,
         config->webhook_count++;
         webhook->name = member->key;
         reading_table(reading, setting->group, member, member->key, webhook);
-        fault =
-            webhook->url != NULL ? url_fault(&config->arena, webhook->url) : NULL;
+        fault = webhook->url != NULL ? url_fault(&config->arena, webhook->url) : NULL;
         if (fault != NULL)
             reading_problem(reading, ynode_get(member, "url"), "%s", fault);
     }

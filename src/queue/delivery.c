@@ -158,9 +158,9 @@ give_up_fn(struct db *db, void *arg, struct err *err)
     const struct call *call = (const struct call *)arg;
     const struct delivery *delivery = &call->delivery;
     scoped(arena_release) struct arena arena = {0};
-    int r = db_run(db, store_sql(db, STMT_DELIVERY_DROP), err,
-                   p_i64(delivery->request_id), p_text(delivery->webhook),
-                   p_i64(delivery->attempts));
+    int r =
+        db_run(db, store_sql(db, STMT_DELIVERY_DROP), err, p_i64(delivery->request_id),
+               p_text(delivery->webhook), p_i64(delivery->attempts));
 
     if (r < 0 || db_changes(db) == 0)
         return r;

@@ -159,8 +159,8 @@ follow_may_be_told(const struct follow *follow, const struct closing *closing)
 {
     const struct follow_job *job;
 
-    if (!closing->job || (closing->outcome != OUTCOME_COMPLETED &&
-                          !may_be_retried(closing->outcome)))
+    if (!closing->job ||
+        (closing->outcome != OUTCOME_COMPLETED && !may_be_retried(closing->outcome)))
         return true;
     job = find_job(follow, closing->job);
     return job && job->webhook;

@@ -85,8 +85,8 @@ is_over(struct deliver *deliver)
     bool over;
 
     pthread_mutex_lock(&deliver->lock);
-    over = deliver->hurry ||
-           (deliver->finishing && now_us(deliver) >= deliver->until_us);
+    over =
+        deliver->hurry || (deliver->finishing && now_us(deliver) >= deliver->until_us);
     pthread_mutex_unlock(&deliver->lock);
     return over;
 }
@@ -139,9 +139,8 @@ call_receiver(struct deliver *deliver, const struct hook *hook,
             {"Content-Type", HOOK_EVENT_TYPE},
             {"webhook-id", id},
             {"webhook-timestamp", arena_printf(arena, "%" PRId64, wall_us / US_PER_S)},
-            {"webhook-signature",
-             hook_signature(&hook->secrets, id, wall_us / US_PER_S, body.data, body.len,
-                            arena)},
+            {"webhook-signature", hook_signature(&hook->secrets, id, wall_us / US_PER_S,
+                                                 body.data, body.len, arena)},
         };
         const struct http_call call = {
             .method = "POST",
@@ -267,8 +266,8 @@ tell(struct deliver *deliver, struct hook *hook, const struct delivery *delivery
                            .age_us = delivery->now_us - delivery->created_at_us};
     struct request request = {0};
     char why[500];
-    int r = queue_get(deliver->options.store, delivery->request_id, &arena, &request,
-                      err);
+    int r =
+        queue_get(deliver->options.store, delivery->request_id, &arena, &request, err);
 
     if (r == -ERR_NOT_FOUND) /* retention was faster */
         return queue_delivery_done(deliver->options.store, delivery, err);
@@ -342,9 +341,10 @@ static void
 note_store(struct deliver *deliver, int r, const struct err *err)
 {
     if (r < 0 && !deliver->store_away)
-        log_line(deliver->options.log, LOG_WARN,
-                 "cannot look for webhooks to tell; trying again until the store answers",
-                 log_str("reason", err->text));
+        log_line(
+            deliver->options.log, LOG_WARN,
+            "cannot look for webhooks to tell; trying again until the store answers",
+            log_str("reason", err->text));
     deliver->store_away = r < 0;
 }
 

@@ -23,7 +23,7 @@
 #define SECRET_PREFIX "whsec_"
 #define SECRET_MAX    512
 /* A byte of text is at most six of JSON. */
-#define DETAIL_MAX 1500
+#define DETAIL_MAX      1500
 #define RESULT_NAME_MAX 300
 
 /* --- signing --- */
@@ -178,7 +178,8 @@ hook_event_add(struct buf *out_buf, const char *store_id, const char *event_id,
     json_key(&out, "data");
     json_begin_object(&out);
     json_kv_i64(&out, "requestId", request->id);
-    json_kv_i64(&out, "firstTry", request->first_try ? request->first_try : request->id);
+    json_kv_i64(&out, "firstTry",
+                request->first_try ? request->first_try : request->id);
     json_kv_i64(&out, "attempt", request->attempt);
     json_kv_str(&out, "job", request->job);
     json_kv_str(&out, "status", request_status_name(request->status));

@@ -42,7 +42,8 @@ const char *hook_signature(const struct hook_secrets *secrets, const char *id,
                            int64_t timestamp_s, const char *body, size_t len,
                            struct arena *arena);
 
-/* The same for each try of the same: what a receiver tells a repeat by. In the arena. */
+/* The same for each try of the same: what a receiver tells a repeat by. In the arena.
+ */
 const char *hook_event_id(const char *store_id, int64_t request_id, const char *webhook,
                           struct arena *arena);
 

@@ -1,7 +1,7 @@
 /*
- * How long a receiver is asked again: after 1 s first, twice as long each time up to six
- * hours, for about three days. The wait is spread, so that those who failed together do
- * not come back together.
+ * How long a receiver is asked again: after 1 s first, twice as long each time up to
+ * six hours, for about three days. The wait is spread, so that those who failed
+ * together do not come back together.
  */
 #include "worker/hook.h"
 
@@ -11,12 +11,12 @@
 
 #include <time.h>
 
-#define FIRST_WAIT_MS   1000
-#define LONGEST_WAIT_MS (6 * US_PER_HOUR / US_PER_MS)
+#define FIRST_WAIT_MS    1000
+#define LONGEST_WAIT_MS  (6 * US_PER_HOUR / US_PER_MS)
 #define LONGEST_PAUSE_MS (5 * US_PER_MINUTE / US_PER_MS)
-#define JITTER          0.25
-#define PATIENCE_US     (3 * US_PER_DAY)
-#define TRIES_AT_LEAST  3 /* also of what nobody could tell in time */
+#define JITTER           0.25
+#define PATIENCE_US      (3 * US_PER_DAY)
+#define TRIES_AT_LEAST   3 /* also of what nobody could tell in time */
 
 static int64_t
 wait_us(int before, int64_t longest_ms)

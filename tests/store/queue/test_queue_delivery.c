@@ -19,8 +19,8 @@ static const char *const shop = "shop";
 static const struct queue_job *
 define_told(struct harness *h, const char *name)
 {
-    return define_job(
-        h, &(struct job_text){.name = name, .webhook = HOOK(ALL_OF_THEM)});
+    return define_job(h,
+                      &(struct job_text){.name = name, .webhook = HOOK(ALL_OF_THEM)});
 }
 
 /* Exactly this one was written, to be told at once. */
@@ -261,8 +261,9 @@ test_an_outcome_that_is_not_committed_is_not_told_of(struct harness *h)
     id = submit_one(h, "task");
     claim = claim_one(h, "w1");
     rolled.order = finish_of(id, &claim, OUTCOME_COMPLETED);
-    assert_int_equal(store_write(h->store, STORE_NORMAL, finish_then_fail, &rolled, &err),
-                     -ERR_INVALID);
+    assert_int_equal(
+        store_write(h->store, STORE_NORMAL, finish_then_fail, &rolled, &err),
+        -ERR_INVALID);
     assert_int_equal(rows_in(h, "delivery"), 0);
     rolled.order.token.number++; /* somebody else's claim */
     err_clear(&err);
@@ -379,9 +380,8 @@ test_what_is_given_up_leaves_a_line_in_the_audit(struct harness *h)
     assert_int_equal(take(h, false, &delivery), DELIVERY_TAKEN);
     assert_ok(queue_delivery_give_up(h->store, &delivery, "410 Gone", &err), &err);
     assert_int_equal(rows_in(h, "delivery"), 0);
-    detail = harness_text(h,
-                          "SELECT act || ': ' || subject || ': ' || detail FROM"
-                          " pawl.audit");
+    detail = harness_text(h, "SELECT act || ': ' || subject || ': ' || detail FROM"
+                             " pawl.audit");
     assert_non_null(strstr(detail, "webhook-given-up: request "));
     assert_non_null(strstr(detail, ": webhook shop, 1 tries: 410 Gone"));
     free(detail);

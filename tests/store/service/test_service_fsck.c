@@ -221,6 +221,10 @@ static const struct damage damages[] = {
      "request_id,"
      " decided_at) VALUES ('s', 1, 1, 'fired', 99, 1)",
      99},
+    {"delivery",
+     "INSERT INTO pawl.delivery (request_id, webhook, created_at, due_at)"
+     " VALUES (3, 'shop', 1, 1)",
+     3},
     {"backfill",
      "INSERT INTO pawl.backfill (id, job, requester, given, priority, parallel, "
      "hold_on_failure, total, passed_over, next_n, open, state, created_at) VALUES "
@@ -242,7 +246,7 @@ test_each_planted_damage_is_found_by_its_own_rule(struct harness *h)
         "later",     "ready",         "claim",         "outcome",     "worker",
         "active",    "flag",          "progress",      "idempotency", "step_execution",
         "execution", "instance",      "schedule_slot", "wait",        "paused",
-        "backfill",  "request_calls", "request",       "budget"};
+        "backfill",  "request_calls", "request",       "budget",      "delivery"};
     struct bench b;
 
     set_up(&b, h);

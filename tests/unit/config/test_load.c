@@ -274,7 +274,8 @@ test_a_webhook_stands_in_the_definition_by_its_name(void **state)
         "  a: {webhook: shop, steps: [{name: x, sql: \"SELECT 1\"}]}\n"
         "  b: {webhook: {to: shop, on: [COMPLETED, FAILED]},"
         " steps: [{name: x, sql: \"SELECT 1\"}]}\n"
-        "  c: {webhook: {to: shop, on: TIMEOUT}, steps: [{name: x, sql: \"SELECT 1\"}]}\n"
+        "  c: {webhook: {to: shop, on: TIMEOUT}, steps: [{name: x, sql: \"SELECT "
+        "1\"}]}\n"
         "  d: {steps: [{name: x, sql: \"SELECT 1\"}]}\n";
     static const char *const parts[] = {
         "\"webhook\":{\"on\":[\"COMPLETED\",\"STOPPED\",\"ERROR\",\"CANCELLED\","

@@ -60,8 +60,7 @@ static void
 test_two_secrets_give_two_signatures(void **state)
 {
     scoped(arena_release) struct arena arena = {0};
-    const char *both =
-        sign(SPEC_SECRET " plain-text", SPEC_ID, SPEC_BODY, &arena);
+    const char *both = sign(SPEC_SECRET " plain-text", SPEC_ID, SPEC_BODY, &arena);
     const char *plain = sign("plain-text", SPEC_ID, SPEC_BODY, &arena);
 
     assert_string_equal(both, arena_printf(&arena, "%s %s", SPEC_SIGN, plain));
@@ -101,10 +100,22 @@ test_base64_is_read_strictly(void **state)
         const char *text;
         const char *bytes; /* NULL: refused */
     } rows[] = {
-        {"", ""},         {"Zg==", "f"},     {"Zg", "f"},        {"Zm8=", "fo"},
-        {"Zm8", "fo"},    {"Zm9v", "foo"},   {"Zm9vYmFy", "foobar"}, {"/+8=", "\xff\xef"},
-        {"Z", NULL},      {"Zg=", NULL},     {"Zg===", NULL},    {"Zm9v=", NULL},
-        {"Zh==", NULL},   {"Zm9=", NULL},    {"Zm9v Zm9v", NULL}, {"Zm-v", NULL},
+        {"", ""},
+        {"Zg==", "f"},
+        {"Zg", "f"},
+        {"Zm8=", "fo"},
+        {"Zm8", "fo"},
+        {"Zm9v", "foo"},
+        {"Zm9vYmFy", "foobar"},
+        {"/+8=", "\xff\xef"},
+        {"Z", NULL},
+        {"Zg=", NULL},
+        {"Zg===", NULL},
+        {"Zm9v=", NULL},
+        {"Zh==", NULL},
+        {"Zm9=", NULL},
+        {"Zm9v Zm9v", NULL},
+        {"Zm-v", NULL},
     };
 
     for (size_t i = 0; i < array_len(rows); i++) {
@@ -305,8 +316,7 @@ test_what_nobody_could_tell_in_time_is_tried_all_the_same(void **state)
 static void
 test_a_receiver_that_asks_for_time_gets_it(void **state)
 {
-    struct hook_try try = {
-        .status = 503, .attempts = 1, .asked_wait_us = US_PER_HOUR};
+    struct hook_try try = {.status = 503, .attempts = 1, .asked_wait_us = US_PER_HOUR};
     int64_t wait_us = 0;
 
     assert_int_equal(hook_judge(&try, &wait_us), HOOK_AGAIN);
