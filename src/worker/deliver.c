@@ -59,6 +59,8 @@ struct deliver {
     bool finishing;
     int64_t until_us; /* monotonic; of finishing */
     bool hurry;
+    pthread_cond_t end; /* who finishes waits here */
+    bool ended;
 };
 
 static int64_t
@@ -401,6 +403,10 @@ deliver_loop(void *arg)
         wait_until(deliver, looked_us + LOOK_GAP_US, false);
         wait_until(deliver, next_us, true);
     }
+    pthread_mutex_lock(&deliver->lock);
+    deliver->ended = true;
+    pthread_cond_signal(&deliver->end);
+    pthread_mutex_unlock(&deliver->lock);
     return NULL;
 }
 
@@ -464,6 +470,7 @@ deliver_new(const struct deliver_options *options, struct deliver **ret_deliver,
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&deliver->wake, &attr);
+    pthread_cond_init(&deliver->end, &attr);
     pthread_condattr_destroy(&attr);
     choose_hooks(deliver);
     r = deliver->count > 0 ? http_client_new(&deliver->client, err) : 0;
@@ -496,13 +503,20 @@ deliver_start(struct deliver *deliver, struct err *err)
 void
 deliver_finish(struct deliver *deliver, int64_t until_us)
 {
+    struct timespec until = {.tv_sec = until_us / US_PER_S,
+                             .tv_nsec = (until_us % US_PER_S) * 1000};
+    int r = 0;
+
     if (!deliver || !deliver->started)
         return;
     pthread_mutex_lock(&deliver->lock);
     deliver->finishing = true;
     deliver->until_us = until_us;
     pthread_cond_signal(&deliver->wake);
+    while (r == 0 && !deliver->ended && !deliver->hurry)
+        r = pthread_cond_timedwait(&deliver->end, &deliver->lock, &until);
     pthread_mutex_unlock(&deliver->lock);
+    store_hurry(deliver->options.store); /* it may be away */
     pthread_join(deliver->thread, NULL);
     store_unsubscribe(deliver->options.store, deliver->subscription);
     deliver->started = false;
@@ -516,6 +530,7 @@ deliver_hurry(struct deliver *deliver)
     pthread_mutex_lock(&deliver->lock);
     deliver->hurry = true;
     pthread_cond_signal(&deliver->wake);
+    pthread_cond_signal(&deliver->end);
     pthread_mutex_unlock(&deliver->lock);
 }
 
@@ -527,6 +542,7 @@ deliver_free(struct deliver *deliver)
     http_client_free(deliver->client);
     arena_release(&deliver->arena);
     pthread_cond_destroy(&deliver->wake);
+    pthread_cond_destroy(&deliver->end);
     pthread_mutex_destroy(&deliver->lock);
     free(deliver);
 }

@@ -33,7 +33,8 @@ int deliver_start(struct deliver *deliver, struct err *err) must_check;
 
 /*
  * The drain is over: tell, once, what was never told, no longer than until_us
- * (monotonic); come back when the thread has ended. What remains waits in the store.
+ * (monotonic); come back when the thread has ended. What remains waits in the store,
+ * which is hurried (store_hurry): the process is about to end.
  * All of these accept NULL, and one that was not started.
  */
 void deliver_finish(struct deliver *deliver, int64_t until_us);

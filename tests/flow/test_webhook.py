@@ -131,6 +131,7 @@ def test_a_webhook_is_told_signed_and_again_until_it_is_heard(world):
     # Given up by the receiver.
     wait_for(lambda: site.count("audit", "act = 'webhook-given-up'") == 1, "it is given up")
     assert len(receiver.of(ids["gone"])) == 1
+    assert [path for path, _, _ in receiver.of(ids["moved"])] == ["moved"]  # not followed
     assert site.get(ids["gone"])["outcome"] == "COMPLETED"
 
     # The same event once more, under the same id, until it is heard.

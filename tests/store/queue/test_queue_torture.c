@@ -12,13 +12,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#define TOLD                                                                           \
+    "{\"on\":[\"COMPLETED\",\"CANCELLED\",\"EXPIRED\",\"WORKER_LOST\"],\"to\":"        \
+    "\"shop\"}"
 #define LISTEN_MARK "?application_name=listen"
 
 static const char empty_all[] =
     "BEGIN; DELETE FROM pawl.later; DELETE FROM pawl.ready; DELETE FROM pawl.claim;"
     "DELETE FROM pawl.flag; DELETE FROM pawl.progress; DELETE FROM pawl.active;"
     "DELETE FROM pawl.outcome; DELETE FROM pawl.idempotency; DELETE FROM pawl.request;"
-    "DELETE FROM pawl.audit; COMMIT";
+    "DELETE FROM pawl.audit; DELETE FROM pawl.delivery; COMMIT";
 
 /* Wraps every connection. The one to fail is the one that writes: not a reader of
  * SQLite, and not the listening one, which has a URL of its own. */
@@ -280,6 +283,17 @@ open_connection(struct harness *h)
     assert_int_equal(queue_get(h->store, 1, &arena, &request, &err), -ERR_NOT_FOUND);
 }
 
+/* What ended is told of, once, and nothing else is. */
+static void
+assert_told(struct harness *h)
+{
+    int64_t outcomes = harness_i64(h, "SELECT count(*) FROM pawl.outcome o JOIN"
+                                      " pawl.request r ON r.id = o.id"
+                                      " WHERE r.job = 'task'");
+
+    assert_int_equal(outcomes, rows_in(h, "delivery"));
+}
+
 /* One step: the n-th call fails. Returns whether there was an n-th call. */
 static bool
 strike(struct harness *h, const struct operation *operation, int n, enum faulty_how how)
@@ -296,6 +310,7 @@ strike(struct harness *h, const struct operation *operation, int n, enum faulty_
     r = operation->act(h, &err);
     hit = db_faulty_hits() > hits;
     assert_consistent(h);
+    assert_told(h);
     if (!hit)
         assert_ok(r, &err);
     if (r >= 0) {
@@ -307,6 +322,7 @@ strike(struct harness *h, const struct operation *operation, int n, enum faulty_
         r = operation->act(h, &err);
         assert_ok(r, &err);
         operation->done(h, r);
+        assert_told(h);
     }
     return hit;
 }
@@ -341,6 +357,7 @@ torture(struct harness *h, enum faulty_how how)
     if (h->kind != HARNESS_SQLITE)
         h->options.listen_url = listen_url;
     harness_reopen(h);
+    define_job(h, &(struct job_text){.name = "task", .webhook = TOLD});
     for (size_t i = 0; i < array_len(operations); i++)
         sweep(h, &operations[i], how);
 }

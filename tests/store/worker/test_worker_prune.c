@@ -61,8 +61,10 @@ carried_out(struct desk *desk, int64_t instance)
         "INSERT INTO pawl.step_skip (instance_id, step, item, class, request_id,"
         " item_values, message, noted_at) VALUES (1, 'one', %lld, 'parse', %lld,"
         " '{}', 'x', 1);"
-        "INSERT INTO pawl.request_calls VALUES (%lld, 1)",
-        (long long)id, (long long)id, (long long)id);
+        "INSERT INTO pawl.request_calls VALUES (%lld, 1);"
+        "INSERT INTO pawl.delivery (request_id, webhook, created_at, due_at)"
+        " VALUES (%lld, 'shop', 1, 1)",
+        (long long)id, (long long)id, (long long)id, (long long)id);
     return id;
 }
 
@@ -163,6 +165,7 @@ test_what_hangs_on_a_request_goes_with_it_and_the_last_instance_stays(struct har
     assert_int_equal(rows_in(h, "step_execution"), 1);
     assert_int_equal(rows_in(h, "step_skip"), 1);
     assert_int_equal(rows_in(h, "request_calls"), 1);
+    assert_int_equal(rows_in(h, "delivery"), 1);
     assert_consistent(h);
 }
 
