@@ -517,7 +517,7 @@ worker_start(struct worker *worker, struct err *err)
         return r;
     worker->scan_at_us = worker->reap_at_us = worker_now_us(worker);
     worker->link_since_us = worker_now_us(worker); /* we have just written our row */
-    worker->house_at_us =
+    worker->house_at_us = worker->prune_at_us =
         worker->reap_at_us + worker->options.config->worker.reap_us; /* work first */
     worker->subscription =
         store_subscribe(worker->options.store, WAKE_READY | WAKE_FLAG | WAKE_LOST,

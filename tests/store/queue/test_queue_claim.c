@@ -8,7 +8,7 @@
 
 struct claimer {
     struct harness *h;
-    char worker[16];
+    char worker[24];
     int max;
     const char *const *jobs;
     size_t n_jobs;
