@@ -48,7 +48,7 @@ struct verb {
     size_t args_max;
     const char *help; /* one line */
     enum verb_need need;
-    uint32_t takes; /* OPTION_BIT of each option besides those that all take */
+    uint64_t takes; /* OPTION_BIT of each option besides those that all take */
     verb_fn run;
     const char *more; /* for `pawl help VERB`; NULL = nothing to add */
 };

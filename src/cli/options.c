@@ -35,6 +35,8 @@ static const struct option_row rows[] = {
          "put the result there (implies --wait); a folder takes the result's own name",
          false},
     [OPTION_PRIORITY] = {"priority", 0, "N", "-100 to 100, higher first", false},
+    [OPTION_MAX_CALLS] = {"max-calls", 0, "N",
+                          "at most so many calls of outside services, 0 = none", false},
     [OPTION_NOT_BEFORE] = {"not-before", 0, "TIME",
                            "do not start before, such as 2026-11-29T20:00:00Z", false},
     [OPTION_EXPIRES_AT] = {"expires-at", 0, "TIME",
@@ -77,6 +79,8 @@ static const struct option_row rows[] = {
                      "with (restart: false)",
                      false},
     [OPTION_REPAIR] = {"repair", 0, NULL, "carry out the repairs that are safe", false},
+    [OPTION_FILES] = {"files", 0, NULL,
+                      "also read each result whole and compare its SHA-256", false},
     [OPTION_PRINT_ROLES] =
         {"print-roles", 0, NULL,
          "print the SQL that makes the roles of PostgreSQL and their rights, for psql; "
@@ -87,7 +91,7 @@ static const struct option_row rows[] = {
 };
 /* clang-format on */
 static_assert_count(rows, OPTION_COUNT);
-_Static_assert(OPTION_COUNT <= 32, "a bit for each option");
+_Static_assert(OPTION_COUNT <= 64, "a bit for each option");
 
 const struct option_row *
 option_row(enum option option)
@@ -212,7 +216,7 @@ options_parse(int argc, char **argv, struct arena *arena, struct options *ret_op
 }
 
 int
-options_allow(const struct options *options, uint32_t takes, const char *verb,
+options_allow(const struct options *options, uint64_t takes, const char *verb,
               struct err *err)
 {
     for (size_t i = 0; i < OPTION_COUNT; i++)

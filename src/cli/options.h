@@ -25,6 +25,7 @@ enum option {
     OPTION_FOLLOW,
     OPTION_OUTPUT,
     OPTION_PRIORITY,
+    OPTION_MAX_CALLS,
     OPTION_NOT_BEFORE,
     OPTION_EXPIRES_AT,
     OPTION_REQUESTER,
@@ -44,12 +45,13 @@ enum option {
     OPTION_ROUNDS,
     OPTION_ANEW,
     OPTION_REPAIR,
+    OPTION_FILES,
     OPTION_PRINT_ROLES,
     OPTION_MARKDOWN,
     OPTION_COUNT
 };
 
-#define OPTION_BIT(option) (UINT32_C(1) << (option))
+#define OPTION_BIT(option) (UINT64_C(1) << (option))
 
 struct option_row {
     const char *name; /* without the dashes */
@@ -77,7 +79,7 @@ int options_parse(int argc, char **argv, struct arena *arena,
                   struct options *ret_options, struct err *err) must_check;
 
 /* -ERR_USAGE when one was given that is not in takes; verb is for the message. */
-int options_allow(const struct options *options, uint32_t takes, const char *verb,
+int options_allow(const struct options *options, uint64_t takes, const char *verb,
                   struct err *err) must_check;
 
 static inline bool

@@ -126,6 +126,18 @@ set_text(json_t *body, const char *key, const char *value)
         json_object_set_new(body, key, json_string(value));
 }
 
+static int
+add_number(json_t *body, const char *key, const char *option, const char *text,
+           int64_t min, int64_t max, struct err *err)
+{
+    int64_t number;
+    int r = text ? parse_i64(option, text, min, max, &number, err) : 0;
+
+    if (text && r == 0)
+        json_object_set_new(body, key, json_integer(number));
+    return r;
+}
+
 /* "17,18" */
 static int
 add_after(json_t *body, const char *text, struct err *err)
@@ -159,7 +171,6 @@ params_body(struct cli *cli, const char *job, json_t **ret_body, struct err *err
     scoped(json_drop) json_t *answer = NULL;
     scoped(json_drop) json_t *body = json_object();
     json_t *params = NULL;
-    int64_t priority;
     int r = 0;
 
     /* Only texts need the job's types: one round trip less where there are none. */
@@ -169,12 +180,12 @@ params_body(struct cli *cli, const char *job, json_t **ret_body, struct err *err
         r = params_given(cli, job, json_object_get(answer, "params"), &params, err);
     if (r == 0)
         json_object_set_new(body, "params", params);
-    if (r == 0 && options->value[OPTION_PRIORITY]) {
-        r = parse_i64("--priority", options->value[OPTION_PRIORITY], QUEUE_PRIORITY_MIN,
-                      QUEUE_PRIORITY_MAX, &priority, err);
-        if (r == 0)
-            json_object_set_new(body, "priority", json_integer(priority));
-    }
+    if (r == 0)
+        r = add_number(body, "priority", "--priority", options->value[OPTION_PRIORITY],
+                       QUEUE_PRIORITY_MIN, QUEUE_PRIORITY_MAX, err);
+    if (r == 0)
+        r = add_number(body, "maxCalls", "--max-calls",
+                       options->value[OPTION_MAX_CALLS], 0, INT64_MAX, err);
     if (r == 0 && options->value[OPTION_AFTER])
         r = add_after(body, options->value[OPTION_AFTER], err);
     if (r < 0)

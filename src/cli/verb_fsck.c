@@ -70,6 +70,7 @@ verb_fsck(struct cli *cli, struct err *err)
     };
     struct fsck_order order = {
         .config = config,
+        .hash_files = option_given(&cli->options, OPTION_FILES),
         .grace_us = 2 * (config->worker.dead_after_us + config->worker.reap_us)};
     struct fsck_report report = {0};
     char actor[32];

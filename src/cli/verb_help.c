@@ -46,7 +46,7 @@ option_text(const struct option_row *row, char *out, size_t size)
 }
 
 static void
-print_options(uint32_t takes)
+print_options(uint64_t takes)
 {
     char text[64];
 

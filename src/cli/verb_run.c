@@ -160,10 +160,15 @@ take(struct here *here, struct err *err)
         .restart = option_given(&here->cli->options, OPTION_ANEW) ? 0 : -1,
     };
     struct submit_order order = {0};
+    const char *most = here->cli->options.value[OPTION_MAX_CALLS];
     char text[400];
     int r = params_given(here->cli, here->job->name, here->config_job->params, &params,
                          err);
 
+    if (r == 0 && most) {
+        r = parse_i64("--max-calls", most, 0, INT64_MAX, &intake.max_calls, err);
+        intake.has_max_calls = true;
+    }
     if (r < 0)
         return r;
     intake.params = params;

@@ -9,7 +9,8 @@
 #define BIT(name) OPTION_BIT(OPTION_##name)
 #define ASKING    (BIT(CONFIG) | BIT(SERVER) | BIT(JSON))
 #define GIVING                                                                         \
-    (BIT(PARAM) | BIT(PARAMS) | BIT(ANEW) | BIT(OUTPUT) | BIT(QUIET) | BIT(JSON))
+    (BIT(PARAM) | BIT(PARAMS) | BIT(ANEW) | BIT(MAX_CALLS) | BIT(OUTPUT) |             \
+     BIT(QUIET) | BIT(JSON))
 
 /* clang-format off */
 static const struct verb table[] = {
@@ -77,8 +78,9 @@ static const struct verb table[] = {
      "nothing; beside the owner of an SQLite store it only reads."},
     {"prune", "", 0, 0, "Remove now what `retention` keeps only for a time", NEED_CONFIG, BIT(CONFIG) | BIT(JSON), verb_prune,
      "The workers do the same each hour, so an SQLite store that a server owns needs none."},
-    {"fsck", "", 0, 0, "Check all that must hold of the store and its results", NEED_CONFIG, BIT(CONFIG) | BIT(JSON) | BIT(REPAIR), verb_fsck,
-     "Exits 1 if something is found and not repaired. --repair takes away what nobody needs\n"
+    {"fsck", "", 0, 0, "Check all that must hold of the store and its results", NEED_CONFIG, BIT(CONFIG) | BIT(JSON) | BIT(REPAIR) | BIT(FILES), verb_fsck,
+     "Exits 1 if something is found and not repaired. --files also compares the SHA-256 of\n"
+     "each result, which reads all of them. --repair takes away what nobody needs\n"
      "any more (keys, flags and progress of requests that are over, parts without a claim,\n"
      "files that no result names)\n"
      "and records it in the audit. Stop the owner of an SQLite store first; on PostgreSQL it\n"

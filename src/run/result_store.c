@@ -175,16 +175,13 @@ result_store_part(const struct result_store *results, int64_t instance,
     return join(ret_path, size, err, results->folder, name);
 }
 
-static int
-hash_file(const char *path, struct result_file *file, struct err *err)
+int
+result_store_hash(int fd, const char *path, struct result_file *file, struct err *err)
 {
     scoped(xfree_ptr) char *slice = xmalloc(HASH_SLICE);
-    scoped(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     scoped(sha256_release) struct sha256 sha = {0};
     ssize_t n;
 
-    if (fd < 0)
-        return err_errno(err, ERR_IO, errno, "cannot read the finished file %s", path);
     sha256_init(&sha);
     file->bytes = 0;
     while ((n = read(fd, slice, HASH_SLICE)) > 0) {
@@ -192,8 +189,22 @@ hash_file(const char *path, struct result_file *file, struct err *err)
         file->bytes += n;
     }
     sha256_final_hex(&sha, file->sha256);
-    if (n < 0)
+    return n < 0
+               ? err_errno(err, ERR_IO, errno, "cannot read the finished file %s", path)
+               : 0;
+}
+
+static int
+hash_file(const char *path, struct result_file *file, struct err *err)
+{
+    scoped(fd_close) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int r;
+
+    if (fd < 0)
         return err_errno(err, ERR_IO, errno, "cannot read the finished file %s", path);
+    r = result_store_hash(fd, path, file, err);
+    if (r < 0)
+        return r;
     return planted("rename_before_fsync") ? 0 : fs_fsync(fd, path, err);
 }
 

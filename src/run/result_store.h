@@ -61,6 +61,10 @@ int result_store_find(const struct result_store *results, int64_t request,
 int result_store_read(const struct result_store *results, const char *path,
                       int64_t bytes, int *ret_fd, struct err *err) must_check;
 
+/* Bytes and hash of what is left to read of fd; path is for messages. */
+int result_store_hash(int fd, const char *path, struct result_file *file,
+                      struct err *err) must_check;
+
 /* What lies in the folder; path is relative to it and lives during the call only. */
 struct result_entry {
     int64_t owner; /* of a part the instance, of a published file the request */

@@ -5,6 +5,8 @@
 #include "service/fsck.h"
 
 #include "base/arena.h"
+#include "base/fsio.h"
+#include "base/strs.h"
 #include "base/err.h"
 #include "base/json.h"
 #include "config/config.h"
@@ -45,12 +47,15 @@ static const struct fsck_rule rules[] = {
     {"execution", STMT_FSCK_EXECUTION, RULE_PLAIN, "an execution that is alive has its claim", REPORT_IT},
     {"ended", STMT_FSCK_ENDED, RULE_PLAIN, "what is alive has no end, what ended has one", REPORT_IT},
     {"step", STMT_FSCK_STEP, RULE_PLAIN, "the states of steps fit that of their execution", REPORT_IT},
+    {"place", STMT_FSCK_PLACE, RULE_PLAIN, "the place of a step is the number of its commits", REPORT_IT},
+    {"goes-back", STMT_FSCK_GOES_BACK, RULE_PLAIN, "who goes on begins at the last committed chunk", "if a backup of the database that the step writes into was restored, the chunks after it are to be made again: pawl submit --anew; else report it as a bug"},
     {"outcome-execution", STMT_FSCK_OUTCOME_EXECUTION, RULE_PLAIN, "an outcome fits its execution", REPORT_IT},
     {"resumed", STMT_FSCK_RESUMED, RULE_PLAIN, "only what stopped or failed is gone on with, and nothing cancelled or confirmed", REPORT_IT},
     {"slot-twice", STMT_FSCK_SLOT_TWICE, RULE_PLAIN, "a time of a schedule is decided once", REPORT_IT},
     {"slot-request", STMT_FSCK_SLOT_REQUEST, RULE_PLAIN, "a time that was fired has its request", REPORT_IT},
     {"backfill", STMT_FSCK_BACKFILL, RULE_PLAIN, "a backfill that goes on has as many items open as it says, and they are not over", REPORT_IT},
     {"delivery", STMT_FSCK_DELIVERY, RULE_PLAIN, "a webhook is told of a request that is final", REPORT_IT},
+    {"audit", STMT_FSCK_AUDIT, RULE_PLAIN, "who was cancelled was cancelled by somebody", "somebody removed rows of the audit: look at who may write to the store"},
     {"number", STMT_FSCK_NUMBER, RULE_PLAIN, "no number is larger than the last one drawn", "the store was restored in parts: restore it whole, or set the sequence higher, before anything runs"},
     {"pages", STMT_FSCK_PAGES, RULE_SQLITE, "the database file is sound", "restore the store from a backup; look at the disk"},
 };
@@ -60,6 +65,8 @@ static const struct fsck_rule budget = {"budget", STMT_BUDGET_READ, RULE_PLAIN,
     "a budget has no more calls than a day may have", "harmless if per_day was lowered today; else report it as a bug"};
 static const struct fsck_rule file_missing = {"file-missing", STMT_COUNT, RULE_PLAIN,
     "a result has its file", "run the job again; look at what cleans the results folder"};
+static const struct fsck_rule file_damaged = {"file-damaged", STMT_COUNT, RULE_PLAIN,
+    "a result is what was published", "run the job again; look at the disk, and at who writes to the results folder"};
 static const struct fsck_rule file_stray = {"file-stray", STMT_COUNT, RULE_REPAIR,
     "a file in the results folder belongs to a result", REPAIR_IT};
 static const struct fsck_rule part = {"part", STMT_COUNT, RULE_REPAIR,
@@ -70,7 +77,7 @@ const char *
 fsck_check_name(size_t at)
 {
     static const struct fsck_rule *const behind[] = {&budget, &file_missing,
-                                                     &file_stray, &part};
+                                                     &file_damaged, &file_stray, &part};
 
     if (at < array_len(rules))
         return rules[at].name;
@@ -181,6 +188,37 @@ note_entry(void *arg, const struct result_entry *entry, struct err *err)
     return 0;
 }
 
+static void
+add_file(struct fsck_look *look, const struct fsck_rule *rule, int64_t id,
+         const char *path, const char *what)
+{
+    if (look->missing++ < FSCK_MOST)
+        add(look, rule, id, 0, arena_printf(look->arena, "%.500s: %s", path, what));
+    else
+        look->report->more = true;
+}
+
+/* rows: as fsck_results gives them. */
+static void
+look_at_result(struct fsck_look *look, const struct db_rows *rows)
+{
+    int64_t id = db_i64(rows, 0);
+    const char *path = db_text(rows, 1);
+    scoped(fd_close) int fd = -1;
+    struct result_file file = {0};
+    struct err note = {0};
+
+    if (result_store_read(look->order->results, path, db_i64(rows, 2), &fd, &note) < 0)
+        add_file(look, &file_missing, id, path, note.text);
+    else if (!look->order->hash_files)
+        return;
+    else if (result_store_hash(fd, path, &file, &note) < 0)
+        add_file(look, &file_damaged, id, path, note.text);
+    else if (!str_eq(file.sha256, db_text(rows, 3)))
+        add_file(look, &file_damaged, id, path,
+                 "its SHA-256 is not the one that was recorded");
+}
+
 /* One page of the results after the request `after`; how many there were. */
 static int
 look_at_results(struct fsck_look *look, struct db *db, int64_t *after, struct err *err)
@@ -192,22 +230,9 @@ look_at_results(struct fsck_look *look, struct db *db, int64_t *after, struct er
 
     if (r < 0)
         return r;
-    while ((r = db_next(&rows, err)) > 0) {
-        struct err note = {0};
-        int fd = -1;
-
+    for (; (r = db_next(&rows, err)) > 0; count++) {
         *after = db_i64(&rows, 0);
-        count++;
-        if (result_store_read(look->order->results, db_text(&rows, 1), db_i64(&rows, 2),
-                              &fd, &note) < 0) {
-            if (look->missing++ < FSCK_MOST)
-                add(look, &file_missing, *after, 0,
-                    arena_printf(look->arena, "%.500s: %s", db_text(&rows, 1),
-                                 note.text));
-            else
-                look->report->more = true;
-        }
-        fd_close(&fd);
+        look_at_result(look, &rows);
     }
     return r < 0 ? r : count;
 }
@@ -243,7 +268,7 @@ look_at_files(struct fsck_look *look, struct db *db, struct err *err)
     int64_t after = 0;
     int r;
 
-    look->report->checks += 3;
+    look->report->checks += look->order->hash_files ? 4 : 3;
     do
         r = look_at_results(look, db, &after, err);
     while (r == PAGE);

@@ -48,6 +48,7 @@ struct fsck_order {
     struct store *store;
     const struct result_store *results;
     const struct config *config; /* of the budgets; NULL: they are not compared */
+    bool hash_files;             /* read each result whole */
     int64_t grace_us; /* a worker without a beat for so long should have been buried */
 };
 

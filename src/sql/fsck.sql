@@ -187,12 +187,47 @@ WHERE e.id IS NULL
    OR (e.state IN ('STOPPED', 'FAILED') AND s.state IN ('STARTING', 'STARTED', 'STOPPING'))
 ORDER BY e.id LIMIT $1;
 
+-- name: fsck_place (most bigint) -> (id bigint, detail text)
+-- Every commit moves the place by one chunk: none is lost, none counted twice.
+SELECT id, detail
+FROM (SELECT execution_id AS id, 'step ' || name || ': ' || commits || ' commits, chunk '
+          || chunk AS detail
+      FROM pawl.step_execution WHERE commits <> chunk
+      UNION ALL
+      SELECT instance_id, 'partition ' || n || ' of step ' || step || ' of instance '
+          || instance_id || ': ' || commits || ' commits, chunk ' || chunk
+      FROM pawl.step_partition WHERE commits <> chunk) s
+ORDER BY id LIMIT $1;
+
+-- name: fsck_goes_back (most bigint) -> (id bigint, detail text)
+-- Files may be begun anew (their part can be gone), rows of a transaction never.
+SELECT e.id AS id, 'step ' || s.name || ' at chunk ' || s.chunk || ', execution '
+    || b.execution_id || ' had committed ' || b.chunk AS detail
+FROM pawl.execution e
+JOIN pawl.step_execution s ON s.execution_id = e.id
+JOIN pawl.step_execution b ON b.execution_id = e.resumed_from AND b.name = s.name
+WHERE b.effect = 'transactional' AND s.effect = 'transactional'
+  AND b.state <> 'COMPLETED' AND s.chunk < b.chunk
+ORDER BY e.id LIMIT $1;
+
 -- name: fsck_outcome_execution (most bigint) -> (id bigint, detail text)
 SELECT o.id AS id, o.outcome || ', and its execution ' || o.execution_id || ' '
     || coalesce(e.state, 'is missing') AS detail
 FROM pawl.outcome o LEFT JOIN pawl.execution e ON e.id = o.execution_id
 WHERE o.execution_id IS NOT NULL
   AND (e.id IS NULL OR (o.outcome = 'COMPLETED' AND e.state <> 'COMPLETED'))
+ORDER BY o.id LIMIT $1;
+
+-- name: fsck_audit (most bigint) -> (id bigint, detail text)
+-- The audit keeps no longer than the history does, and who is asked to end may take a
+-- while: only what ended a day after the oldest row is looked at. Hands of a partitioned
+-- step follow their request.
+SELECT o.id AS id, 'cancelled, and the audit has no row of it' AS detail
+FROM pawl.outcome o JOIN pawl.request r ON r.id = o.id
+WHERE o.outcome = 'CANCELLED' AND r.source <> 'partition'
+  AND o.finished_at > (SELECT min(a.at) FROM pawl.audit a) + 86400000000
+  AND NOT EXISTS (SELECT 1 FROM pawl.audit a
+                  WHERE a.subject = 'request ' || o.id AND a.act = 'cancel')
 ORDER BY o.id LIMIT $1;
 
 -- --- schedules ---
@@ -226,9 +261,11 @@ ORDER BY s.schedule, s.slot_time LIMIT $1;
 
 -- --- result files ---
 
--- name: fsck_results (after bigint, most bigint) -> (id bigint, path text, bytes bigint)
+-- name: fsck_results (after bigint, most bigint) -> (id bigint, path text, bytes bigint,
+-- sha256 text)
 -- Page by page.
-SELECT id, result_path AS path, coalesce(result_bytes, 0) AS bytes FROM pawl.outcome
+SELECT id, result_path AS path, coalesce(result_bytes, 0) AS bytes,
+    coalesce(result_sha256, '') AS sha256 FROM pawl.outcome
 WHERE id > $1 AND result_path IS NOT NULL AND result_gone_at IS NULL
 ORDER BY id LIMIT $2;
 

@@ -288,7 +288,8 @@ def _use_up(site, budget, used):
 @pytest.mark.parametrize("calls", [7, 1, 20, 41] if FULL else [7])
 def test_A31_max_calls_is_exact_and_binds_no_later_run(site, calls):
     site.cells_pending()
-    site.ends("apt-trade", "STOPPED", {"months": MONTHS}, maxCalls=calls, restart=False)
+    site.pawl("submit", "apt-trade", "--anew", "--wait", "-p", f"months={MONTHS}",
+              "--max-calls", str(calls), code=5)
     assert site.calls()["total"] == site.ledger() == calls
     site.run("apt-trade")
     assert site.calls()["total"] == CELLS

@@ -38,6 +38,7 @@ set_up(struct bench *b, struct harness *h)
     b->budget = (struct config_budget){.name = "calls", .per_day = 9};
     b->config = (struct config){.budgets = &b->budget, .budget_count = 1};
     b->order = (struct fsck_order){.config = &b->config,
+                                   .hash_files = true,
                                    .store = h->store,
                                    .results = b->results,
                                    .grace_us = 60 * US_PER_S};

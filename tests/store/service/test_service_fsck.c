@@ -59,6 +59,9 @@ test_a_store_that_pawl_alone_wrote_has_no_finding(struct harness *h)
     struct bench b;
 
     set_up(&b, h);
+    /* So old that the audit must know of all who are cancelled here. */
+    harness_sql(h, "INSERT INTO pawl.audit (at, actor, act, subject) VALUES "
+                   "(1, 'op', 'pause', 'lane normal')");
     assert_clean(&b);
     /* What is free is finished first, so that complete_with_result gets its own. */
     for (int i = 0; i < 80; i++) {
@@ -89,6 +92,10 @@ struct damage {
     "(900, 'task', 1, '{}', '{}');"                                                    \
     "INSERT INTO pawl.execution (id, instance_id, job, request_id, token, state, "     \
     "params, started_at, ended_at, last_updated) VALUES "
+
+#define STEP                                                                           \
+    "INSERT INTO pawl.step_execution (execution_id, name, ordinal, state, effect, "    \
+    "commits, chunk, started_at, ended_at, last_updated) VALUES "
 
 #define ENDED(how)                                                                     \
     "UPDATE pawl.outcome SET outcome = '" how "', result_path = NULL WHERE id = 1;"
@@ -211,6 +218,21 @@ static const struct damage damages[] = {
                "UPDATE pawl.execution SET resumed_from = 901 WHERE id = 902;"
                "UPDATE pawl.instance SET confirmed = 1 WHERE id = 900",
      902},
+    {"place",
+     EXECUTION "(901, 900, 'task', 1, 1, 'COMPLETED', '{}', 1, 2, 2);" STEP
+               "(901, 's', 1, 'COMPLETED', 'file', 3, 2, 1, 2, 2)",
+     901},
+    {"place",
+     "INSERT INTO pawl.step_partition (instance_id, step, n, state, commits, chunk) "
+     "VALUES (900, 's', 1, 'FREE', 1, 2)",
+     900},
+    {"goes-back",
+     EXECUTION "(901, 900, 'task', 1, 1, 'STOPPED', '{}', 1, 2, 2),"
+               "(902, 900, 'task', 1, 1, 'COMPLETED', '{}', 1, 2, 2);"
+               "UPDATE pawl.execution SET resumed_from = 901 WHERE id = 902;" STEP
+               "(901, 's', 1, 'STOPPED', 'transactional', 3, 3, 1, 2, 2),"
+               "(902, 's', 1, 'COMPLETED', 'transactional', 2, 2, 1, 2, 2)",
+     902},
     {"slot-twice",
      "INSERT INTO pawl.schedule_slot (schedule, slot_time, last_time, state, "
      "request_id,"
@@ -230,11 +252,16 @@ static const struct damage damages[] = {
      "hold_on_failure, total, passed_over, next_n, open, state, created_at) VALUES "
      "(70, 'task', 'u', '{}', 0, 1, 0, 1, 0, 2, 1, 'RUNNING', 1)",
      70},
+    {"audit",
+     "INSERT INTO pawl.audit (at, actor, act, subject) VALUES (1, 'op', 'cancel', "
+     "'request 7');" ENDED("CANCELLED"),
+     1},
     {"number", "UPDATE pawl.claim SET token = 5000 WHERE first_id = 2", 5000},
     {"number", "UPDATE pawl.ready SET seq = 6000 WHERE first_id = 3", 6000},
     {"file-missing",
      "UPDATE pawl.outcome SET result_path = 'files/1/none' WHERE id = 1", 1},
     {"file-missing", "UPDATE pawl.outcome SET result_bytes = 4 WHERE id = 1", 1},
+    {"file-damaged", "UPDATE pawl.outcome SET result_sha256 = 'ab' WHERE id = 1", 1},
     {"file-stray", "UPDATE pawl.outcome SET result_gone_at = 1 WHERE id = 1", 1},
 };
 
@@ -243,10 +270,12 @@ test_each_planted_damage_is_found_by_its_own_rule(struct harness *h)
 {
     /* What was planted is undone from a copy of the tables. */
     static const char *const tables[] = {
-        "later",     "ready",         "claim",         "outcome",     "worker",
-        "active",    "flag",          "progress",      "idempotency", "step_execution",
-        "execution", "instance",      "schedule_slot", "wait",        "paused",
-        "backfill",  "request_calls", "request",       "budget",      "delivery"};
+        "later",         "ready",          "claim",     "outcome",
+        "worker",        "active",         "flag",      "progress",
+        "idempotency",   "step_execution", "execution", "instance",
+        "schedule_slot", "wait",           "paused",    "backfill",
+        "request_calls", "request",        "budget",    "audit",
+        "step_partition", "delivery"};
     struct bench b;
 
     set_up(&b, h);
