@@ -93,17 +93,19 @@ open_store(struct house *house, struct err *err)
     const struct config *config = house->config;
     const char *url = store_url(config, house->role);
     enum db_kind kind = DB_PG;
+    char app_name[24];
     struct store_options options = {
         .url = url,
         .listen_url = config->store.listen,
         .role = role_names[house->role],
         .statement_timeout_ms = (int)(config->store.statement_timeout_us / US_PER_MS),
         .idle_tx_ms = config_idle_tx_ms(config),
-        .app_name = "pawl",
+        .app_name = app_name,
         .wait_ms = house->role == ROLE_API ? API_STORE_WAIT_MS : 0,
     };
     int r;
 
+    snprintf(app_name, sizeof(app_name), "pawl-%s", role_names[house->role]);
     if (!url)
         return err_set(err, ERR_CONFIG,
                        "%s: `store` is not set; write e.g. store: sqlite:./pawl.db",

@@ -52,7 +52,7 @@ def site(cluster):
 
 def test_api_and_worker_are_no_more_than_their_roles(site):
     rows = site.sql("SELECT DISTINCT usename FROM pg_stat_activity "
-                    "WHERE datname = current_database() AND application_name = 'pawl'")
+                    "WHERE datname = current_database() AND application_name LIKE 'pawl-%'")
     assert {row["usename"] for row in rows} >= {"pawl_api", "pawl_worker"}
     assert "postgres" not in {row["usename"] for row in rows}
 

@@ -1,0 +1,154 @@
+"""What heavy work of a worker costs who asks the api (clause A1): the p95 of 50 clients
+who read. The api, its sessions and its clients have one core; the worker and the rest of
+the database have the others, as if they were machines of their own."""
+
+import contextlib
+import http.client
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+
+from pickup import percentile
+
+CLIENTS = 50
+THINK_SECONDS = 0.25
+WARM_SECONDS = 2
+LOAD_ROWS = 1_000_000
+EXPORTS = 3
+
+CONFIG = """
+store: {store}
+results: ./results
+state: ./state
+databases: {{shop: "{data}"}}
+lanes: {{normal: 4}}
+jobs:
+  export:
+    duplicates: allow
+    params: {{rows: {{type: integer}}}}
+    steps:
+      - name: export
+        read:
+          database: shop
+          sql: "SELECT a.* FROM sale a, generate_series(1, 1000) ORDER BY n_id LIMIT :rows"
+        write: {{file: "sale.xlsx"}}
+  load:
+    steps:
+      - name: load
+        chunk: 1000
+        read: {{csv: load.csv, columns: {{i: integer}}}}
+        write: {{database: shop, table: copy}}
+"""
+
+
+def set_cores(pid, cores):
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(int(thread), cores)
+
+
+class Apart:
+    """Both halves start both processes anew."""
+
+    def __init__(self, pawl, place, folder, seconds):
+        self.pawl, self.place, self.seconds = pawl, place, seconds
+        self.folder = folder / "apart"
+        self.folder.mkdir()
+        store = place.create("apart")
+        (self.folder / "pawl.yaml").write_text(CONFIG.format(store=store, data=place.data))
+        (self.folder / "load.csv").write_text(
+            "i\n" + "".join(f"{i}\n" for i in range(LOAD_ROWS)))
+        place.psql(place.data, "CREATE TABLE copy (i bigint)")
+        subprocess.run([pawl, "migrate", "-c", "pawl.yaml"], cwd=self.folder, check=True,
+                       stdout=subprocess.DEVNULL)
+        cores = sorted(os.sched_getaffinity(0))
+        self.own, self.others = {cores[0]}, set(cores[1:])
+
+    def start(self, role):
+        log = self.folder / f"{role}.log"
+        with open(log, "w") as file:
+            process = subprocess.Popen(
+                [self.pawl, role, "-c", "pawl.yaml"], cwd=self.folder, stderr=file,
+                env={**os.environ, "PAWL_LISTEN": "127.0.0.1:0",
+                     "PAWL_STATE": str(self.folder / role)})
+        for _ in range(600):
+            ready = re.search(r" ready (?:.*port=(\d+))?", log.read_text())
+            if ready:
+                return process, int(ready[1] or 0)
+            if process.poll() is not None:
+                break
+            time.sleep(0.05)
+        process.kill()
+        process.wait()
+        raise RuntimeError(f"pawl {role} did not start:\n" + log.read_text()[-2000:])
+
+    def part(self, api, worker):
+        """To each its cores; sessions come and go, so this is done again and again."""
+        rows = self.place.psql(self.place.admin, "SELECT pid, application_name LIKE "
+                               "'pawl-api%' FROM pg_stat_activity")
+        for line in rows.splitlines():
+            pid, is_api = line.split("\t")
+            with contextlib.suppress(FileNotFoundError):
+                set_cores(pid, self.own if is_api == "t" else self.others)
+        set_cores(api.pid, self.own)
+        set_cores(worker.pid, self.others)
+        os.sched_setaffinity(0, self.own)
+
+    def ask(self, connection, method, path, body=None):
+        connection.request(method, path, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        answer.read()
+        if answer.status not in (200, 202):
+            raise RuntimeError(f"{method} {path}: {answer.status}")
+
+    def client(self, port, number, took, until):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+        paths = ("/api/v1/jobs", "/api/v1/requests?limit=30", "/api/v1/requests/1")
+        warm = time.monotonic() + WARM_SECONDS
+        time.sleep(THINK_SECONDS * number / CLIENTS)
+        while (began := time.monotonic()) < until:
+            self.ask(connection, "GET", paths[number % len(paths)])
+            if began > warm:
+                took.append((time.monotonic() - began) * 1000)
+            time.sleep(THINK_SECONDS)
+        connection.close()
+
+    def measure(self, busy):
+        everything = os.sched_getaffinity(0)
+        (api, port), (worker, _) = self.start("api"), self.start("worker")
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+            wanted = [("export", 10 ** 9)] * EXPORTS + [("load", 0)] if busy \
+                else [("export", 1)]
+            for job, rows in wanted:
+                self.ask(connection, "POST", f"/api/v1/jobs/{job}/requests",
+                         '{"params": {%s}}' % (f'"rows": {rows}' if rows else ""))
+            connection.close()
+            return self.read(api, worker, port)
+        finally:
+            for process in (worker, api):
+                process.send_signal(signal.SIGKILL)
+                process.wait()
+            os.sched_setaffinity(0, everything)
+            self.place.psql(self.place.admin, "SELECT pg_terminate_backend(pid) FROM "
+                            "pg_stat_activity WHERE application_name LIKE 'pawl-%'")
+
+    def read(self, api, worker, port):
+        took = []
+        until = time.monotonic() + WARM_SECONDS + self.seconds
+        clients = [threading.Thread(target=self.client, args=(port, n, took, until))
+                   for n in range(CLIENTS)]
+        self.part(api, worker)
+        for client in clients:
+            client.start()
+        for client in clients:
+            while client.is_alive():
+                self.part(api, worker)
+                client.join(0.5)
+        if len(took) < CLIENTS:
+            raise RuntimeError(f"only {len(took)} answers")
+        return {"answers": len(took), "p50_ms": percentile(took, 0.5),
+                "p95_ms": percentile(took, 0.95)}
