@@ -12,22 +12,21 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Told with the folder: who wrote the path may not know where pawl was started. */
 static int
 plain_path_fill(struct io_ctx *io, const char *text, struct buf *out, struct err *err)
 {
-    scoped(xfree_ptr) char *here = NULL;
-    int r = template_path(text, io->params, out, err);
+    const char *folder = *text != '/' ? io->folder : NULL;
+    int r;
 
-    if (r < 0 || *buf_str(out) == '/' || access(buf_str(out), F_OK) == 0 ||
-        errno != ENOENT)
+    if (folder)
+        buf_addf(out, "%s/", folder);
+    r = template_path(text, io->params, out, err);
+    if (r < 0 || !folder || access(buf_str(out), F_OK) == 0 || errno != ENOENT)
         return r;
-    here = getcwd(NULL, 0);
-    return err_set(
-        err, ERR_IO,
-        "there is no file %s in %s, where pawl was started: a path that does "
-        "not begin with / is taken from there",
-        buf_str(out), here ? here : "the folder");
+    return err_set(err, ERR_IO,
+                   "there is no file %s: a path that does not begin with / is taken from "
+                   "the folder of the configuration, %s",
+                   buf_str(out), folder);
 }
 
 int

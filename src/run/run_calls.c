@@ -283,6 +283,7 @@ run_calls_prepare(struct run *run, struct io_ctx *io)
     io->local_us = calls_local_us;
     io->skip = calls_skip;
     io->why = run->why;
+    io->folder = run->env->config->folder;
     io->files_folder = run->files_folder;
     run->why[0] = '\0';
 }

@@ -270,6 +270,26 @@ def test_run_of_a_job_that_fails_exits_1_with_the_cause(place):
     assert sorted(p.name for p in place.glob("*out*")) == []
 
 
+def test_a_file_to_read_is_sought_beside_the_configuration(place, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (place / "pawl.yaml").write_text(CONFIG + """\
+  load:
+    steps:
+      - name: load
+        read: {csv: "in/cities.csv", columns: {name: text}}
+        write: {file: "loaded.csv", format: csv}
+""")
+    words = ("run", "load", "-c", place / "pawl.yaml", "-o", "out.csv")
+    done = pawl(elsewhere, *words)
+    assert done.returncode == 1
+    assert f"there is no file {place}/in/cities.csv" in done.stdout
+    (place / "in").mkdir()
+    (place / "in/cities.csv").write_text("name\nSeoul\n")
+    done = pawl(elsewhere, *words)
+    assert done.returncode == 0, done.stdout
+    assert (elsewhere / "out.csv").read_text().splitlines() == ["name", "Seoul"]
+
+
 def test_run_left_by_ctrl_c_stops_at_its_chunk_and_is_recorded(place):
     (place / "pawl.yaml").write_text(CONFIG.replace(
         "SELECT id FROM nowhere", "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1"
