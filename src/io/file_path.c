@@ -23,10 +23,11 @@ plain_path_fill(struct io_ctx *io, const char *text, struct buf *out, struct err
     r = template_path(text, io->params, out, err);
     if (r < 0 || !folder || access(buf_str(out), F_OK) == 0 || errno != ENOENT)
         return r;
-    return err_set(err, ERR_IO,
-                   "there is no file %s: a path that does not begin with / is taken from "
-                   "the folder of the configuration, %s",
-                   buf_str(out), folder);
+    return err_set(
+        err, ERR_IO,
+        "there is no file %s: a path that does not begin with / is taken from "
+        "the folder of the configuration, %s",
+        buf_str(out), folder);
 }
 
 int

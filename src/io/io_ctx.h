@@ -98,8 +98,8 @@ struct io_ctx {
 
     const char *work;     /* names the step of this instance, in all stores there are */
     const json_t *params; /* effective parameters: an object */
-    const char *folder; /* from which relative paths of files to read go; NULL: the
-                         * process's own */
+    const char *folder;   /* from which relative paths of files to read go; NULL: the
+                           * process's own */
     const char *temp_folder; /* private to the run; removed by it */
     const char *part_path;   /* where a file writer makes its part */
     const char *part_from;   /* where it finds the part it goes on from; NULL: there */

@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
+#include "base/strs.h"
 #include "base/sha256.h"
 #include "db/db.h"
 #include "io/formats.h"
@@ -89,6 +90,10 @@ intake_estimate(struct estimates *estimates, const struct queue_job *job,
         err_clear(err);
         *ret_rows = -1;
         return 0;
+    }
+    if (r == -ERR_DB || r == -ERR_DB_CONSTRAINT || r == -ERR_CONFIG) {
+        err->code = ERR_ESTIMATE; /* the statement's fault, not that of what it met */
+        str_copy(err->detail, sizeof(err->detail), job->name);
     }
     return r < 0 ? err_prefix(err, "estimate of job %s", job->name) : 0;
 }

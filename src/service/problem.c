@@ -8,6 +8,8 @@
 #include "base/err.h"
 #include "base/json.h"
 
+#include <stdio.h>
+
 static const char *
 title_of(int status)
 {
@@ -49,7 +51,7 @@ title_of(int status)
 
 /* The store's own words may hold SQL and addresses: not for clients. */
 static const char *
-detail_of(const struct err *err)
+detail_of(const struct err *err, char *text, size_t size)
 {
     switch (err->code) {
     case ERR_STORE:
@@ -67,6 +69,13 @@ detail_of(const struct err *err)
         return "The disk of the store is full; free some space and try again.";
     case ERR_NO_WORKER:
         return err->text;
+    case ERR_ESTIMATE:
+        snprintf(
+            text, size,
+            "The estimate of job %s failed, so nothing was stored: mend `estimate` of "
+            "the job. The server's log has the cause under this trace id.",
+            err->detail);
+        return text;
     default:
         break;
     }
@@ -80,6 +89,7 @@ service_problem(const struct err *err, const struct complaint *complaint,
                 const char *instance, const char *trace, struct buf *body)
 {
     int status = err_http_status(err->code);
+    char text[256];
     struct json_out out;
 
     json_out_init(&out, body);
@@ -88,7 +98,7 @@ service_problem(const struct err *err, const struct complaint *complaint,
     json_kv_str(&out, "title", title_of(status));
     json_kv_i64(&out, "status", status);
     json_kv_str(&out, "code", err_word(err->code));
-    json_kv_str(&out, "detail", detail_of(err));
+    json_kv_str(&out, "detail", detail_of(err, text, sizeof(text)));
     if (instance)
         json_kv_str(&out, "instance", instance);
     if (trace)

@@ -93,6 +93,18 @@ def test_B7_a_database_that_is_not_there_fails_the_job_and_nothing_else(lone):
     lone.wait_done(lone.submit_id("quick"))
 
 
+def test_B15_a_failing_estimate_names_the_job_and_what_to_mend(lone):
+    lone.configure(jobs.SIZED.replace("cast(:rows AS bigint)", "no_such(:rows)") + jobs.QUICK)
+    lone.up()
+    answer = lone.post("sized")
+    assert (answer.status, answer.json["code"]) == (500, "ESTIMATE_FAILED")
+    assert "estimate of job sized" in answer.json["detail"]
+    assert "no_such" not in answer.json["detail"]
+    assert "no_such" in lone.api.log() and answer.json["traceId"] in lone.api.log()
+    assert lone.call("GET", "/api/v1/requests").json["items"] == []
+    lone.wait_done(lone.submit_id("quick"))
+
+
 def backends(cluster, query_like):
     return cluster.psql("postgres", "SELECT pid FROM pg_stat_activity WHERE query LIKE "
                         f"'%{query_like}%' AND pid <> pg_backend_pid()").split()

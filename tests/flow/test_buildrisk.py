@@ -228,14 +228,16 @@ def test_A22_a_stopped_run_goes_on_and_makes_72_calls_in_all(site, how):
 @pytest.mark.parametrize("calls", [1, 19, 20, 33, 40, 60, 61, 71] if FULL else [25])
 def test_A22_a_killed_run_repeats_no_committed_call(site, calls):
     site.cells_pending()
-    site.steer(delay_ms=DELAY_MS)
+    # What comes after those calls waits, so that the run cannot be over before the kill.
+    site.steer(answer={"service": "rtms", "kind": "slow", "after": calls, "times": 0,
+                       "ms": 60_000})
     request_id = site.submit_id("apt-trade", months=MONTHS)
-    site.await_calls(calls)
+    wait_for(lambda: site.standin.calls.total() > calls, f"more than {calls} calls")
     site.worker.kill()
     committed = {f"{row['district']} {row['month']}" for row in
                  site.rows("SELECT district, month FROM br_trade_ledger")}
     assert len(committed) % CHUNK == 0
-    site.steer(delay_ms=0)
+    site.steer(answer=None)
     site.restart_worker()
     assert site.wait_final(request_id)["outcome"] == "WORKER_LOST"
     # The next try follows by itself.

@@ -10,7 +10,8 @@ What a test may ask for, by POST /_control with a JSON object. Each member is op
     limit       {"dart": 100}: so many calls of a key and day, then `limit`; null: none
     forget      true: no token is known any more
     token_ms    the life of a new token
-    answer      {service, match, after, times, kind, code, ms}, or a list of them:
+    answer      {service, match, after, times, kind, code, ms}, or a list of them, or
+                null for none any more:
                 of the calls of `service` whose query has all of `match`, let `after` pass
                 and give the next `times` (default 1; 0 = all) this answer:
                 no_data, limit, fatal, transient   with `code`, else the usual one
@@ -86,6 +87,9 @@ class Script:
         self._world.fixed_day = type(self._world)(day=text).fixed_day
 
     def _add_rules(self, rules):
+        if rules is None:
+            self._rules = []
+            return
         self._rules += [Rule(**rule) for rule in (rules if isinstance(rules, list) else [rules])]
 
     _CHANGES = {

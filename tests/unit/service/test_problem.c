@@ -53,7 +53,8 @@ static void
 test_the_words_of_the_store_stay_inside(void **state)
 {
     static const enum err_code codes[] = {ERR_INTERNAL, ERR_STORE,  ERR_DB,
-                                          ERR_CONNECT,  ERR_CONFIG, ERR_TIMEOUT};
+                                          ERR_CONNECT,  ERR_CONFIG, ERR_TIMEOUT,
+                                          ERR_ESTIMATE};
 
     for (size_t i = 0; i < array_len(codes); i++) {
         scoped(json_drop) json_t *json = NULL;
