@@ -64,7 +64,82 @@ word_in(const char *words, const char *word)
 static const char type_words[] = "text integer decimal real boolean date timestamp";
 
 static bool
-types_ok(const json_t *value)
+is_text(const json_t *value)
+{
+    return !str_empty(json_string_value(value));
+}
+
+static bool
+is_char(const json_t *value)
+{
+    const char *text = json_string_value(value);
+
+    return text && text[0] && !text[1] && (unsigned char)text[0] < 0x80 &&
+           !strchr("\"\r\n", text[0]);
+}
+
+static bool
+is_bool(const json_t *value)
+{
+    return json_is_boolean(value);
+}
+
+static bool
+is_count(const json_t *value)
+{
+    return json_is_integer(value) && json_integer_value(value) >= 0;
+}
+
+static bool
+is_number(const json_t *value)
+{
+    return is_count(value) && json_integer_value(value) > 0;
+}
+
+static bool
+is_name(const json_t *value)
+{
+    return is_text(value) || is_number(value);
+}
+
+static bool
+is_list(const json_t *value)
+{
+    for (size_t i = 0; i < json_array_size(value); i++) {
+        if (!is_text(json_array_get(value, i)))
+            return false;
+    }
+    return json_array_size(value) > 0; /* 0 for what is no list */
+}
+
+static bool
+is_one_or_list(const json_t *value)
+{
+    return is_text(value) || is_list(value);
+}
+
+static bool
+is_map(const json_t *value)
+{
+    return json_object_size(value) > 0;
+}
+
+static bool
+is_texts(const json_t *value)
+{
+    const char *key;
+    json_t *text;
+
+    json_object_foreach((json_t *)(uintptr_t)value, key, text)
+    {
+        if (str_empty(key) || !is_text(text))
+            return false;
+    }
+    return is_map(value);
+}
+
+static bool
+is_types(const json_t *value)
 {
     const char *key;
     json_t *type;
@@ -74,39 +149,45 @@ types_ok(const json_t *value)
         if (!json_is_string(type) || !word_in(type_words, json_string_value(type)))
             return false;
     }
+    return json_is_object(value) || is_list(value);
+}
+
+static bool
+is_anything(const json_t *value)
+{
+    (void)value;
     return true;
 }
 
-static bool
-list_ok(const json_t *value)
-{
-    for (size_t i = 0; i < json_array_size(value); i++) {
-        if (str_empty(json_string_value(json_array_get(value, i))))
-            return false;
-    }
-    return json_array_size(value) > 0;
-}
+/* What stands behind `must`. */
+enum tail { TAIL_NONE, TAIL_HELP, TAIL_TYPES };
 
-static bool
-char_ok(const char *text)
-{
-    return text && text[0] && !text[1] && (unsigned char)text[0] < 0x80 &&
-           !strchr("\"\r\n", text[0]);
-}
-
-static bool
-texts_ok(const json_t *value)
-{
-    const char *key;
-    json_t *text;
-
-    json_object_foreach((json_t *)(uintptr_t)value, key, text)
-    {
-        if (str_empty(key) || str_empty(json_string_value(text)))
-            return false;
-    }
-    return json_object_size(value) > 0;
-}
+/* Those without a row have words of their own: option_check.
+ * clang-format off */
+static const struct rule {
+    bool (*ok)(const json_t *value);
+    const char *must;
+    enum tail tail;
+} rules[] = {
+    [IO_OPTION_TEXT] = {is_text, "must be a text", TAIL_HELP},
+    [IO_OPTION_CHAR] = {is_char, "must be one ASCII character, no quote or line end",
+                        TAIL_NONE},
+    [IO_OPTION_BOOL] = {is_bool, "must be true or false", TAIL_NONE},
+    [IO_OPTION_LIST] = {is_list, "must be a list of names", TAIL_HELP},
+    [IO_OPTION_ONE_OR_LIST] = {is_one_or_list, "must be a text or a list of texts",
+                               TAIL_HELP},
+    [IO_OPTION_NUMBER] = {is_number, "must be a whole number from 1 on", TAIL_NONE},
+    [IO_OPTION_NAME] = {is_name, "must be a name or a number from 1 on", TAIL_HELP},
+    [IO_OPTION_TEXTS] = {is_texts, "must map names to texts", TAIL_HELP},
+    [IO_OPTION_MAP] = {is_map, "must be a map", TAIL_HELP},
+    [IO_OPTION_TYPES] = {is_types,
+                         "must be a list of names, or map column names to types",
+                         TAIL_TYPES},
+    [IO_OPTION_ANY] = {is_anything, NULL, TAIL_NONE},
+    [IO_OPTION_COUNT] = {is_count, "must be a whole number", TAIL_HELP},
+    [IO_OPTION_SIZE] = {NULL, NULL, TAIL_NONE},
+};
+/* clang-format on */
 
 static int
 unknown_charset(const char *where, const char *name, struct err *err)
@@ -148,85 +229,27 @@ static int
 option_check(const char *where, const struct io_option *option, const json_t *value,
              struct err *err)
 {
-    switch (option->type) {
-    case IO_OPTION_TEXT:
-        if (!str_empty(json_string_value(value)))
-            return 0;
-        return err_set(err, ERR_CONFIG, "%s.%s: must be a text (%s)", where,
-                       option->name, option->help);
-    case IO_OPTION_CHAR:
-        if (char_ok(json_string_value(value)))
-            return 0;
-        return err_set(err, ERR_CONFIG,
-                       "%s.%s: must be one ASCII character, no quote or line end",
-                       where, option->name);
-    case IO_OPTION_BOOL:
-        if (json_is_boolean(value))
-            return 0;
-        return err_set(err, ERR_CONFIG, "%s.%s: must be true or false", where,
-                       option->name);
-    case IO_OPTION_WORD:
-        if (json_is_string(value) && word_in(option->words, json_string_value(value)))
-            return 0;
-        return err_set(err, ERR_CONFIG, "%s.%s: must be one of: %s", where,
-                       option->name, option->words);
-    case IO_OPTION_LIST:
-        if (json_is_array(value) && list_ok(value))
-            return 0;
-        return err_set(err, ERR_CONFIG, "%s.%s: must be a list of names (%s)", where,
-                       option->name, option->help);
-    case IO_OPTION_CHARSET:
-        if (charset_find(json_is_string(value) ? json_string_value(value) : ""))
-            return 0;
-        return unknown_charset(where, option->name, err);
-    case IO_OPTION_NUMBER:
-        if (json_is_integer(value) && json_integer_value(value) > 0)
-            return 0;
-        return err_set(err, ERR_CONFIG, "%s.%s: must be a whole number from 1 on",
-                       where, option->name);
-    case IO_OPTION_NAME:
-        if (!str_empty(json_string_value(value)) ||
-            (json_is_integer(value) && json_integer_value(value) > 0))
-            return 0;
-        return err_set(err, ERR_CONFIG,
-                       "%s.%s: must be a name or a number from 1 on (%s)", where,
-                       option->name, option->help);
-    case IO_OPTION_TEXTS:
-        if (json_is_object(value) && texts_ok(value))
-            return 0;
-        return err_set(err, ERR_CONFIG, "%s.%s: must map names to texts (%s)", where,
-                       option->name, option->help);
-    case IO_OPTION_MAP:
-        if (json_is_object(value) && json_object_size(value) > 0)
-            return 0;
-        return err_set(err, ERR_CONFIG, "%s.%s: must be a map (%s)", where,
-                       option->name, option->help);
-    case IO_OPTION_ONE_OR_LIST:
-        if (!str_empty(json_string_value(value)) ||
-            (json_is_array(value) && list_ok(value)))
-            return 0;
-        return err_set(err, ERR_CONFIG, "%s.%s: must be a text or a list of texts (%s)",
-                       where, option->name, option->help);
-    case IO_OPTION_TYPES:
-        if ((json_is_object(value) && types_ok(value)) ||
-            (json_is_array(value) && list_ok(value)))
-            return 0;
-        return err_set(err, ERR_CONFIG,
-                       "%s.%s: must map column names to types (%s), or be a list of "
-                       "names",
-                       where, option->name, type_words);
-    case IO_OPTION_ANY:
-        return 0;
-    case IO_OPTION_COUNT:
-        if (json_is_integer(value) && json_integer_value(value) >= 0)
-            return 0;
-        return err_set(err, ERR_CONFIG, "%s.%s: must be a whole number (%s)", where,
-                       option->name, option->help);
-    case IO_OPTION_DURATION:
-    case IO_OPTION_SIZE:
+    const struct rule *rule = &rules[option->type];
+    const char *text = json_string_value(value);
+    const char *tail;
+
+    if (option->type == IO_OPTION_DURATION || option->type == IO_OPTION_SIZE)
         return unit_check(where, option, value, err);
-    }
-    return 0;
+    if (option->type == IO_OPTION_CHARSET)
+        return text && charset_find(text) ? 0
+                                          : unknown_charset(where, option->name, err);
+    if (option->type == IO_OPTION_WORD)
+        return text && word_in(option->words, text)
+                   ? 0
+                   : err_set(err, ERR_CONFIG, "%s.%s: must be one of: %s", where,
+                             option->name, option->words);
+    if (rule->ok(value))
+        return 0;
+    if (rule->tail == TAIL_NONE)
+        return err_set(err, ERR_CONFIG, "%s.%s: %s", where, option->name, rule->must);
+    tail = rule->tail == TAIL_HELP ? option->help : type_words;
+    return err_set(err, ERR_CONFIG, "%s.%s: %s (%s)", where, option->name, rule->must,
+                   tail);
 }
 
 int

@@ -97,7 +97,7 @@ test_a_wrong_definition_is_told_by_its_key(void **state)
          "read.delimiter: must be one ASCII character"},
         {"{\"name\":\"s\",\"read\":{\"csv\":\"x\",\"columns\":{\"a\":\"money\"}}," WRITE
          "}",
-         "read.columns: must map"},
+         "read.columns: must be a list of names, or map"},
         {"{\"name\":\"s\"," READ ",\"write\":{\"file\":\"a.pdf\"}}",
          "\"pdf\" is no format"},
         {"{\"name\":\"s\"," READ ",\"write\":{\"file\":\"a.csv\",\"shet\":\"x\"}}",
