@@ -98,6 +98,7 @@ open_store(struct house *house, struct err *err)
         .url = url,
         .listen_url = config->store.listen,
         .role = role_names[house->role],
+        .connect_timeout_ms = (int)(config->store.connect_timeout_us / US_PER_MS),
         .statement_timeout_ms = (int)(config->store.statement_timeout_us / US_PER_MS),
         .idle_tx_ms = config_idle_tx_ms(config),
         .app_name = app_name,
@@ -380,12 +381,13 @@ int
 role_run(enum role role, const struct config *config, struct err *err)
 {
     struct house house = {.role = role, .config = config, .clean = true};
-    enum log_format format =
-        config->log.format == CONFIG_LOG_JSON ? LOG_JSON : LOG_TEXT;
+    static const enum log_format formats[] = {[CONFIG_LOG_TEXT] = LOG_TEXT,
+                                              [CONFIG_LOG_JSON] = LOG_JSON,
+                                              [CONFIG_LOG_JOURNAL] = LOG_JOURNAL};
     int r;
 
-    log_init(&house.log, STDERR_FILENO, (enum log_level)config->log.level, format,
-             clock_real());
+    log_init(&house.log, STDERR_FILENO, (enum log_level)config->log.level,
+             formats[config->log.format], clock_real());
     r = open_house(&house, err);
     if (r < 0) {
         if (house.worker)

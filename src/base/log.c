@@ -23,6 +23,15 @@ static const char *const level_words[] = {
 };
 static_assert_count(level_words, LOG_LEVEL_COUNT);
 
+/* sd-daemon(3) */
+static const int syslog_numbers[] = {
+    [LOG_DEBUG] = 7,
+    [LOG_INFO] = 6,
+    [LOG_WARN] = 4,
+    [LOG_ERROR] = 3,
+};
+static_assert_count(syslog_numbers, LOG_LEVEL_COUNT);
+
 void
 log_init(struct log *log, int fd, enum log_level level, enum log_format format,
          const struct clock *clock)
@@ -215,13 +224,11 @@ add_text_field(struct buf *line, const struct log_field *field)
 }
 
 static void
-add_text_line(struct buf *line, const char *time, enum log_level level,
-              const char *text, const struct log_field *fields)
+add_text_line(struct buf *line, const char *text, const struct log_field *fields)
 {
     bool cut;
     size_t len = field_cut(text, &cut);
 
-    buf_addf(line, "%s %-5s ", time, log_level_word(level));
     add_escaped(line, text, len, false);
     if (cut)
         buf_add_str(line, "…");
@@ -262,10 +269,15 @@ log_write(struct log *log, enum log_level level, const char *text,
     if (!log_wants(log, level))
         return;
     civil_format_us(clock_wall_us(log->clock), 3, time);
-    if (log->format == LOG_JSON)
+    if (log->format == LOG_JSON) {
         add_json_line(&line, time, level, text, fields);
-    else
-        add_text_line(&line, time, level, text, fields);
+    } else {
+        if (log->format == LOG_JOURNAL)
+            buf_addf(&line, "<%d>", syslog_numbers[level]);
+        else
+            buf_addf(&line, "%s %-5s ", time, log_level_word(level));
+        add_text_line(&line, text, fields);
+    }
     buf_add_char(&line, '\n');
     if (line.overflow)
         __atomic_add_fetch(&log->lost, 1, __ATOMIC_RELAXED);

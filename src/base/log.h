@@ -20,7 +20,9 @@
 struct clock;
 
 enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_LEVEL_COUNT };
-enum log_format { LOG_TEXT, LOG_JSON };
+/* LOG_JOURNAL: as text, but with the level as syslog's number in front and no time: the
+ * journal of systemd reads the one and has the other. */
+enum log_format { LOG_TEXT, LOG_JSON, LOG_JOURNAL };
 
 #define LOG_FIELD_MAX 8192
 #define LOG_LINE_MAX  (1024 * 1024) /* longer ones count as lost */

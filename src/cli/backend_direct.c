@@ -422,6 +422,7 @@ open_all(struct direct *self, const struct backend_local *local, struct err *err
         .listen_url = config->store.listen,
         .role = local->role,
         .connections = CLI_CONNECTIONS,
+        .connect_timeout_ms = (int)(config->store.connect_timeout_us / US_PER_MS),
         .statement_timeout_ms = (int)(config->store.statement_timeout_us / US_PER_MS),
         .idle_tx_ms = config_idle_tx_ms(config),
         .app_name = "pawl-cli",

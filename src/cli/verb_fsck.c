@@ -65,6 +65,7 @@ verb_fsck(struct cli *cli, struct err *err)
         .url = config->store.url ? config->store.url : config->store.worker,
         .role = "fsck",
         .connections = 2,
+        .connect_timeout_ms = (int)(config->store.connect_timeout_us / US_PER_MS),
         .statement_timeout_ms = STATEMENT_MS,
         .app_name = "pawl-fsck",
     };

@@ -56,7 +56,7 @@ static const struct setting store_rows[] = {
     {"listen", SETTING_URL, IN(config, store.listen), .env = "PAWL_STORE_LISTEN",
      .help = "direct connection for LISTEN where the others go through a pooler; "
              "without it the worker polls"},
-    {"connect_timeout", SETTING_DURATION, IN(config, store.connect_timeout_us), "5s",
+    {"connect_timeout", SETTING_DURATION, IN(config, store.connect_timeout_us), "10s",
      US_PER_S / 10, 10 * US_PER_MINUTE, .help = "for connecting"},
     {"statement_timeout", SETTING_DURATION, IN(config, store.statement_timeout_us), "30s",
      US_PER_S / 10, US_PER_HOUR, .help = "for one statement of pawl's own"},
@@ -123,7 +123,8 @@ static const struct setting log_rows[] = {
     {"level", SETTING_WORD, IN(config, log.level), "info", .words = level_words,
      .reloadable = true, .help = "least weight of what is written"},
     {"format", SETTING_WORD, IN(config, log.format), "text", .words = format_words,
-     .help = "for people, for programs, or for systemd's journal (as text for now)"},
+     .help = "for people, for programs, or for systemd's journal (levels as it knows them, no "
+             "times)"},
 };
 static const struct setting_table log_settings = {"log", "On standard error.",
                                                   TABLE(log_rows)};

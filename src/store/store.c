@@ -213,6 +213,7 @@ keep_options(struct store *store, const struct store_options *options)
         .store = true,
         .allow_network_fs = options->allow_network_fs,
         .app_name = store->app_name,
+        .connect_timeout_ms = options->connect_timeout_ms,
         .statement_timeout_ms = options->statement_timeout_ms > 0
                                     ? options->statement_timeout_ms
                                     : STATEMENT_MS_DEFAULT,

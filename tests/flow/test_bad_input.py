@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import flow_jobs as jobs
-from pawl_env import Cluster, Site, free_port, read_csv, wait_for
+from pawl_env import PAWL, Cluster, Site, free_port, read_csv, wait_for
 
 JOBS = jobs.QUICK + jobs.SLOW + jobs.BROKEN
 
@@ -91,6 +91,18 @@ def test_B7_a_database_that_is_not_there_fails_the_job_and_nothing_else(lone):
         assert "could not" in request["detail"] or "cannot" in request["detail"] or \
             "unable" in request["detail"] or "refused" in request["detail"]
     lone.wait_done(lone.submit_id("quick"))
+
+
+def test_a_store_that_takes_a_connection_and_says_nothing_is_given_up_in_time(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql://x@127.0.0.1:{silent.getsockname()[1]}/x"
+        (tmp_path / "pawl.yaml").write_text(
+            f"store: {{url: '{url}', connect_timeout: 200ms}}\njobs: {{}}\n")
+        begin = time.monotonic()
+        done = subprocess.run([PAWL, "requests"], cwd=tmp_path, stdin=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, encoding="utf-8", timeout=30)
+        assert done.returncode == 69 and "timeout expired" in done.stderr, done.stderr
+        assert time.monotonic() - begin < 9  # libpq waits 2 s at least; the default is 10
 
 
 def test_B15_a_failing_estimate_names_the_job_and_what_to_mend(lone):

@@ -85,6 +85,19 @@ test_a_json_line_has_the_same(void **state)
 }
 
 static void
+test_a_line_for_the_journal_has_its_level_as_a_number(void **state)
+{
+    struct fixture *fixture = *state;
+    scoped(xfree_ptr) char *text = NULL;
+
+    fixture->log.format = LOG_JOURNAL;
+    log_line(&fixture->log, LOG_WARN, "x", log_i64("n", 1));
+    log_line(&fixture->log, LOG_ERROR, "y\n<0>z");
+    text = written(fixture);
+    assert_string_equal(text, "<4>x n=1\n<3>y\\n<0>z\n");
+}
+
+static void
 test_lines_below_the_level_are_not_written(void **state)
 {
     struct fixture *fixture = *state;
@@ -237,6 +250,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         with_log(test_a_text_line_has_time_level_message_and_fields),
         with_log(test_a_json_line_has_the_same),
+        with_log(test_a_line_for_the_journal_has_its_level_as_a_number),
         with_log(test_lines_below_the_level_are_not_written),
         with_log(test_nothing_reaches_the_terminal_raw),
         with_log(test_a_field_is_cut_at_8_kib),
