@@ -270,11 +270,11 @@ test_each_planted_damage_is_found_by_its_own_rule(struct harness *h)
 {
     /* What was planted is undone from a copy of the tables. */
     static const char *const tables[] = {
-        "later",         "ready",          "claim",     "outcome",
-        "worker",        "active",         "flag",      "progress",
-        "idempotency",   "step_execution", "execution", "instance",
-        "schedule_slot", "wait",           "paused",    "backfill",
-        "request_calls", "request",        "budget",    "audit",
+        "later",          "ready",          "claim",     "outcome",
+        "worker",         "active",         "flag",      "progress",
+        "idempotency",    "step_execution", "execution", "instance",
+        "schedule_slot",  "wait",           "paused",    "backfill",
+        "request_calls",  "request",        "budget",    "audit",
         "step_partition", "delivery"};
     struct bench b;
 
