@@ -20,12 +20,16 @@ TRIVIAL = """\
 """
 # Beats are seldom here, so what is seen in the silence is asking, not living.
 SETTINGS = "worker: {heartbeat: 60s, dead_after: 180s, safety_scan: %s}\n"
+# Whoever could tell a webhook asks nothing either while there is nothing to tell.
+WEBHOOK = ("keys: [PICKUP_KEY]\n"
+           "webhooks: {nobody: {url: 'http://127.0.0.1:1/', key: PICKUP_KEY}}\n")
 SILENCE_S = 8
 
 
 @pytest.fixture(scope="module", params=["sqlite", "pg"])
 def pool(request, cluster):
-    site = Site(request.param, cluster, TRIVIAL + jobs.SLOW, SETTINGS % "60s")
+    site = Site(request.param, cluster, TRIVIAL + jobs.SLOW, SETTINGS % "60s" + WEBHOOK)
+    os.environ["PICKUP_KEY"] = "a-secret"
     try:
         if site.kind == "pg":
             name = site.store_url.rsplit("/", 1)[1]
@@ -33,6 +37,7 @@ def pool(request, cluster):
         yield site.up()
         site.close()
     finally:
+        del os.environ["PICKUP_KEY"]
         site.discard()
 
 

@@ -120,6 +120,13 @@ def test_a_webhook_is_told_signed_and_again_until_it_is_heard(world):
     assert event["data"]["result"] == {k: done["result"][k]
                                        for k in ("name", "bytes", "rows", "sha256")}
 
+    # What the api records is told by the worker.
+    later = site.post("good", notBefore="2100-01-01T00:00:00Z").json["requestId"]
+    assert site.cancel(later).status == 200
+    ((_, _, cancelled),) = receiver.heard(later)
+    assert cancelled["type"] == "pawl.request.cancelled.v1"
+    assert cancelled["data"]["result"] is None and cancelled["data"]["firstTry"] == later
+
     # Not heard: kept, and told to people as long as it waits.
     receiver.heard(ids["moved"])
     (waits,) = wait_for(lambda: (w := site.get(ids["moved"])["webhooks"]) and w[0]["lastError"]
