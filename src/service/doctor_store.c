@@ -378,6 +378,35 @@ look_at_pauses(struct doctor *doctor)
         say_failed(doctor, "paused", &err);
 }
 
+/* Not heard for a while: the receiver, the key, or the name in the file. */
+static void
+look_at_webhooks(struct doctor *doctor)
+{
+    scoped(db_rows_end) struct db_rows rows = {0};
+    struct err err = {0};
+    int r =
+        db_ask(doctor->db, store_sql(doctor->db, STMT_DOCTOR_WEBHOOKS), &rows, &err);
+
+    while (r == 0 && (r = db_next(&rows, &err)) > 0) {
+        bool known = config_webhook_find(doctor->order->config, db_text(&rows, 0));
+        bool old = db_i64(&rows, 3) - db_i64(&rows, 2) > OLD_WARNING_US;
+        char since[CIVIL_TEXT_SIZE];
+
+        r = 0;
+        civil_format_us(db_i64(&rows, 2), 0, since);
+        doctor_say(doctor, old || !known ? DOCTOR_WARNING : DOCTOR_OK, "webhooks",
+                   known ? "look at its receiver, and at its key in the environment of "
+                           "the workers; their log tells more"
+                         : "name it under webhooks again; else this goes with its "
+                           "requests (retention.history)",
+                   "%" PRId64 " requests wait to be told to %s%s, since %s",
+                   db_i64(&rows, 1), db_text(&rows, 0),
+                   known ? "" : ", which the file does not name", since);
+    }
+    if (r < 0)
+        say_failed(doctor, "webhooks", &err);
+}
+
 void
 doctor_look_at_store(struct doctor *doctor)
 {
@@ -396,4 +425,5 @@ doctor_look_at_store(struct doctor *doctor)
     look_at_definitions(doctor);
     look_at_lanes(doctor);
     look_at_pauses(doctor);
+    look_at_webhooks(doctor);
 }

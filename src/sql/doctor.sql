@@ -13,3 +13,7 @@ FROM pawl.ready GROUP BY lane ORDER BY lane;
 SELECT id, lanes,
     CASE WHEN beat_at >= pawl_now() - CAST($1 AS bigint) THEN 1 ELSE 0 END AS live
 FROM pawl.worker ORDER BY id;
+
+-- name: doctor_webhooks () -> (webhook text, waiting bigint, oldest bigint, now bigint)
+SELECT webhook, count(*) AS waiting, min(created_at) AS oldest, pawl_now() AS now
+FROM pawl.delivery GROUP BY webhook ORDER BY webhook;

@@ -187,6 +187,7 @@ test_a_house_in_order(struct harness *h)
 static void
 test_each_thing_out_of_order_has_its_line(struct harness *h)
 {
+    struct config_webhook shop = {.name = "shop"};
     struct house house;
 
     set_up(&house, h);
@@ -203,6 +204,10 @@ test_each_thing_out_of_order_has_its_line(struct harness *h)
                 "INSERT INTO pawl.paused (kind, name, paused_by, paused_at) VALUES "
                 "('lane', 'large', 'ann', %lld)",
                 (long long)HARNESS_NOW);
+    harness_sql(h, "INSERT INTO pawl.delivery (request_id, webhook, created_at, due_at)"
+                   " VALUES (1, 'shop', 1, 1), (2, 'shop', 2, 1), (1, 'gone', 1, 1)");
+    house.config.webhooks = &shop;
+    house.config.webhook_count = 1;
     clock_set_wall(&house.clock, HARNESS_NOW + 31 * US_PER_S);
     examine(&house);
     assert_line(&house, DOCTOR_WARNING, "keys", "SOME_KEY");
@@ -213,6 +218,10 @@ test_each_thing_out_of_order_has_its_line(struct harness *h)
     assert_line(&house, DOCTOR_ERROR, "lanes", "1 requests wait in lane nowhere");
     assert_line(&house, DOCTOR_WARNING, "paused",
                 "lane large is paused by ann since 2026-11-01T00:00:00");
+    assert_line(&house, DOCTOR_WARNING, "webhooks",
+                "2 requests wait to be told to shop, since 1970");
+    assert_line(&house, DOCTOR_WARNING, "webhooks",
+                "1 requests wait to be told to gone, which the file does not name");
     assert_line(&house, DOCTOR_WARNING, "disk", "/nonexistent/results");
     if (h->kind != HARNESS_SQLITE)
         assert_line(&house, DOCTOR_ERROR, "clock", "31000 ms off");
