@@ -15,6 +15,7 @@
 #define LONGEST_WAIT_MS  (6 * US_PER_HOUR / US_PER_MS)
 #define LONGEST_PAUSE_MS (5 * US_PER_MINUTE / US_PER_MS)
 #define JITTER           0.25
+#define ASKED_PAUSE_US   US_PER_HOUR /* for one event it may have asked for more */
 #define PATIENCE_US      (3 * US_PER_DAY)
 #define TRIES_AT_LEAST   3 /* also of what nobody could tell in time */
 
@@ -59,9 +60,11 @@ hook_pause_us(const struct hook_try *try, int failures)
 {
     int64_t pause = wait_us(failures - 1, LONGEST_PAUSE_MS);
 
-    if (try->status != 429 && try->status != 503)
-        return pause;
-    return try->asked_wait_us > pause ? try->asked_wait_us : pause;
+    int64_t asked = try->asked_wait_us;
+
+    if (asked > ASKED_PAUSE_US)
+        asked = ASKED_PAUSE_US;
+    return (try->status == 429 || try->status == 503) && asked > pause ? asked : pause;
 }
 
 int64_t

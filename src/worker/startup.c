@@ -16,6 +16,7 @@
 #include "config/config.h"
 #include "liveness/worker_row.h"
 #include "store/store.h"
+#include "worker/deliver.h"
 #include "worker/spool.h"
 
 #include <stdlib.h>
@@ -251,6 +252,19 @@ worker_announce(struct worker *worker, struct err *err)
     return worker_register(worker->options.store, &row, err);
 }
 
+static int
+open_deliver(struct worker *worker, struct err *err)
+{
+    const struct deliver_options options = {
+        .config = worker->options.config,
+        .store = worker->options.store,
+        .clock = worker->options.clock,
+        .log = worker->options.log,
+    };
+
+    return deliver_new(&options, &worker->deliver, err);
+}
+
 int
 worker_startup(struct worker *worker, struct err *err)
 {
@@ -259,7 +273,9 @@ worker_startup(struct worker *worker, struct err *err)
 
     worker->env.temp_folder = arena_printf(&worker->arena, "%s/tmp", config->state);
     choose_jobs_and_lanes(worker);
-    r = fs_mkdir_private(config->state, err);
+    r = open_deliver(worker, err);
+    if (r == 0)
+        r = fs_mkdir_private(config->state, err);
     if (r == 0)
         r = seat_take(config->state, config->worker.seat, &worker->seat, err);
     if (r == 0)

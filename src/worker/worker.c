@@ -442,19 +442,6 @@ log_stage(void *arg, int64_t request_id, const char *step, const char *stage)
              log_str("stage", stage));
 }
 
-static int
-open_deliver(struct worker *worker, struct err *err)
-{
-    const struct deliver_options options = {
-        .config = worker->options.config,
-        .store = worker->options.store,
-        .clock = worker->options.clock,
-        .log = worker->options.log,
-    };
-
-    return deliver_new(&options, &worker->deliver, err);
-}
-
 int
 worker_new(const struct worker_options *options, struct worker **ret_worker,
            struct err *err)
@@ -487,9 +474,7 @@ worker_new(const struct worker_options *options, struct worker **ret_worker,
     pthread_cond_init(&worker->heartbeat, &attr);
     pthread_condattr_destroy(&attr);
     worker->slots = slots_new(on_slot_done, worker);
-    r = open_deliver(worker, err);
-    if (r == 0)
-        r = worker_startup(worker, err);
+    r = worker_startup(worker, err);
     if (r < 0) {
         worker_free(worker);
         return r;

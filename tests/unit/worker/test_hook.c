@@ -322,6 +322,10 @@ test_a_receiver_that_asks_for_time_gets_it(void **state)
     assert_int_equal(hook_judge(&try, &wait_us), HOOK_AGAIN);
     assert_int_equal(wait_us, US_PER_HOUR);
     assert_int_equal(hook_pause_us(&try, 1), US_PER_HOUR);
+    try.asked_wait_us = US_PER_DAY; /* the event waits a day, the others an hour */
+    assert_int_equal(hook_judge(&try, &wait_us), HOOK_AGAIN);
+    assert_int_equal(wait_us, US_PER_DAY);
+    assert_int_equal(hook_pause_us(&try, 1), US_PER_HOUR);
     try.status = 500; /* means nothing there */
     assert_int_equal(hook_judge(&try, &wait_us), HOOK_AGAIN);
     assert_in_range(wait_us, 1, US_PER_S);
