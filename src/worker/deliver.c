@@ -6,7 +6,6 @@
 #include "worker/deliver.h"
 
 #include "base/arena.h"
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
@@ -27,8 +26,6 @@
 
 #define LOOK_GAP_US   (200 * US_PER_MS) /* requests may end by the thousand */
 #define STORE_AWAY_US (2 * US_PER_S)
-#define CONNECT_MS    5000
-#define REPLY_MAX     ((size_t)64 << 10)
 #define LEASE_MORE_US US_PER_S
 
 struct hook {
@@ -82,8 +79,9 @@ is_finishing(struct deliver *deliver)
 
 /* No more time. */
 static bool
-is_over(struct deliver *deliver)
+is_over(void *arg)
 {
+    struct deliver *deliver = arg;
     bool over;
 
     pthread_mutex_lock(&deliver->lock);
@@ -93,94 +91,7 @@ is_over(struct deliver *deliver)
     return over;
 }
 
-/* --- one call --- */
-
-struct heard {
-    size_t bytes;
-    bool any;
-};
-
-/* Nobody reads the answer, so no more of it is taken than a limit. */
-static int
-on_body(void *arg, const char *data, size_t len, struct err *err)
-{
-    struct heard *heard = (struct heard *)arg;
-
-    heard->any = true;
-    heard->bytes += len;
-    if (heard->bytes > REPLY_MAX)
-        return err_set(err, ERR_TOO_LARGE, "the rest of the answer is not read");
-    return 0;
-}
-
-static int
-on_progress(void *arg, int64_t done_bytes, int64_t total_bytes)
-{
-    return is_over((struct deliver *)arg);
-}
-
-/* ret_try: what came of it; why is for the log. -ERR_CANCELLED: there was no time. */
-static int
-call_receiver(struct deliver *deliver, const struct hook *hook,
-              const struct request *request, struct arena *arena,
-              struct hook_try *ret_try, char *why, size_t size)
-{
-    scoped(buf_release) struct buf body = {0};
-    scoped(http_reply_release) struct http_reply reply = {0};
-    const char *store = store_id(deliver->options.store);
-    const char *id = hook_event_id(store, request->id, hook->config->name, arena);
-    int64_t wall_us = clock_wall_us(deliver->options.clock);
-    struct heard heard = {0};
-    struct err err = {0};
-    int r;
-
-    buf_init(&body, HOOK_EVENT_MAX);
-    hook_event_add(&body, store, id, request);
-    {
-        const struct http_field fields[] = {
-            {"Content-Type", HOOK_EVENT_TYPE},
-            {"webhook-id", id},
-            {"webhook-timestamp", arena_printf(arena, "%" PRId64, wall_us / US_PER_S)},
-            {"webhook-signature", hook_signature(&hook->secrets, id, wall_us / US_PER_S,
-                                                 body.data, body.len, arena)},
-        };
-        const struct http_call call = {
-            .method = "POST",
-            .url = hook->config->url,
-            .shown = arena_printf(arena, "webhook %s", hook->config->name),
-            .fields = fields,
-            .field_count = array_len(fields),
-            .body = body.data,
-            .body_len = body.len,
-            .connect_timeout_ms = CONNECT_MS,
-            .timeout_ms = hook->config->timeout_us / US_PER_MS,
-            .reply_max = REPLY_MAX,
-            .on_body = on_body,
-            .on_body_arg = &heard,
-            .on_progress = on_progress,
-            .on_progress_arg = deliver,
-        };
-
-        r = http_client_call(deliver->client, &call, arena, &reply, &err);
-    }
-    if (r < 0 && heard.any) {
-        reply.status = 200; /* only the body of a 2xx comes that way */
-        r = 0;
-    }
-    if (r == -ERR_CANCELLED)
-        return r;
-    ret_try->status = r == 0 ? reply.status : 0;
-    ret_try->asked_wait_us =
-        hook_asked_wait_us(http_reply_field(&reply, "Retry-After"), wall_us);
-    if (r < 0)
-        str_copy(why, size, err.text);
-    else
-        snprintf(why, size, "it answered HTTP %d%s", reply.status,
-                 reply.status >= 300 && reply.status < 400
-                     ? ", and a redirect is not followed: set url to where it leads"
-                     : "");
-    return 0;
-}
+/* --- one call, and what comes of it --- */
 
 /* Kept with the request, where those who may not know the address can read it. */
 static const char *
@@ -191,8 +102,6 @@ plain_reason(const struct hook_try *try, struct arena *arena)
                "tells more";
     return arena_printf(arena, "it answered HTTP %d", try->status);
 }
-
-/* --- what comes of it --- */
 
 static void
 note_receiver(struct deliver *deliver, struct hook *hook, const struct hook_try *try,
@@ -266,19 +175,28 @@ tell(struct deliver *deliver, struct hook *hook, const struct delivery *delivery
     scoped(arena_release) struct arena arena = {0};
     struct hook_try try = {.attempts = delivery->attempts,
                            .age_us = delivery->now_us - delivery->created_at_us};
+    const struct hook_send send = {
+        .client = deliver->client,
+        .webhook = hook->config,
+        .secrets = &hook->secrets,
+        .store_id = store_id(deliver->options.store),
+        .clock = deliver->options.clock,
+        .is_over = is_over,
+        .is_over_arg = deliver,
+    };
     struct request request = {0};
     char why[500];
     int r =
         queue_get(deliver->options.store, delivery->request_id, &arena, &request, err);
 
-    if (r == -ERR_NOT_FOUND) /* retention was faster */
+    if (r == -ERR_NOT_FOUND) { /* retention was faster */
+        err_clear(err);
         return queue_delivery_done(deliver->options.store, delivery, err);
+    }
     if (r < 0)
         return r;
-    if (!is_over(deliver))
-        r = call_receiver(deliver, hook, &request, &arena, &try, why, sizeof(why));
-    else
-        r = -ERR_CANCELLED;
+    r = is_over(deliver) ? -ERR_CANCELLED
+                         : hook_send(&send, &request, &arena, &try, why, sizeof(why));
     if (r < 0)
         return queue_delivery_give_back(deliver->options.store, delivery, err);
     return settle(deliver, hook, delivery, &try, why, &arena, err);

@@ -13,7 +13,10 @@
 
 struct arena;
 struct buf;
+struct clock;
+struct config_webhook;
 struct err;
+struct http_client;
 struct request;
 
 #define HOOK_SECRETS_MAX 2 /* while one replaces the other */
@@ -75,5 +78,25 @@ int64_t hook_pause_us(const struct hook_try *try, int failures);
 
 /* A Retry-After in seconds or as a date, at most a day; 0 = none that can be read. */
 int64_t hook_asked_wait_us(const char *retry_after, int64_t wall_us);
+
+/* --- the call --- */
+
+struct hook_send {
+    struct http_client *client;
+    const struct config_webhook *webhook;
+    const struct hook_secrets *secrets;
+    const char *store_id;
+    const struct clock *clock;
+    bool (*is_over)(void *arg); /* asked about once a second: break off? */
+    void *is_over_arg;
+};
+
+/*
+ * Tell the receiver. 0 with what it said in *ret_try (status, asked_wait_us), and in
+ * why, for the log (it may name the address). -ERR_CANCELLED: there was no time.
+ */
+int hook_send(const struct hook_send *send, const struct request *request,
+              struct arena *arena, struct hook_try *ret_try, char *why,
+              size_t size) must_check;
 
 #endif
