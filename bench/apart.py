@@ -4,6 +4,7 @@ the database have the others, as if they were machines of their own."""
 
 import contextlib
 import http.client
+import json
 import os
 import re
 import signal
@@ -28,6 +29,7 @@ lanes: {{normal: 4}}
 jobs:
   export:
     duplicates: allow
+    retry: none
     params: {{rows: {{type: integer}}}}
     steps:
       - name: export
@@ -36,6 +38,8 @@ jobs:
           sql: "SELECT a.* FROM sale a, generate_series(1, 1000) ORDER BY n_id LIMIT :rows"
         write: {{file: "sale.xlsx"}}
   load:
+    duplicates: allow
+    retry: none
     steps:
       - name: load
         chunk: 1000
@@ -100,11 +104,18 @@ class Apart:
     def ask(self, connection, method, path, body=None):
         connection.request(method, path, body, {"Content-Type": "application/json"})
         answer = connection.getresponse()
-        answer.read()
+        text = answer.read()
         if answer.status not in (200, 202):
-            raise RuntimeError(f"{method} {path}: {answer.status}")
+            raise RuntimeError(f"{method} {path}: {answer.status} {text.decode()}")
+        return json.loads(text)
 
-    def client(self, port, number, took, until):
+    def client(self, port, number, took, trouble, until):
+        try:
+            self.read_on(port, number, took, until)
+        except Exception as error:  # fewer clients would be served better
+            trouble.append(error)
+
+    def read_on(self, port, number, took, until):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         paths = ("/api/v1/jobs", "/api/v1/requests?limit=30", "/api/v1/requests/1")
         warm = time.monotonic() + WARM_SECONDS
@@ -123,11 +134,16 @@ class Apart:
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
             wanted = [("export", 10 ** 9)] * EXPORTS + [("load", 0)] if busy \
                 else [("export", 1)]
-            for job, rows in wanted:
-                self.ask(connection, "POST", f"/api/v1/jobs/{job}/requests",
-                         '{"params": {%s}}' % (f'"rows": {rows}' if rows else ""))
+            ids = [self.ask(connection, "POST", f"/api/v1/jobs/{job}/requests",
+                            '{"params": {%s}}' % (f'"rows": {rows}' if rows else "")
+                            )["requestId"] for job, rows in wanted]
+            if busy:
+                self.check_running(connection, ids)
+            said = self.read(api, worker, port)
+            if busy:
+                self.check_running(connection, ids[:EXPORTS])
             connection.close()
-            return self.read(api, worker, port)
+            return said
         finally:
             for process in (worker, api):
                 process.send_signal(signal.SIGKILL)
@@ -136,10 +152,20 @@ class Apart:
             self.place.psql(self.place.admin, "SELECT pg_terminate_backend(pid) FROM "
                             "pg_stat_activity WHERE application_name LIKE 'pawl-%'")
 
+    def check_running(self, connection, ids):
+        for number in ids:
+            for _ in range(100):
+                request = self.ask(connection, "GET", f"/api/v1/requests/{number}")
+                if request["status"] != "QUEUED":
+                    break
+                time.sleep(0.05)
+            if request["status"] != "RUNNING":
+                raise RuntimeError(f"the heavy work does not run: {request}")
+
     def read(self, api, worker, port):
-        took = []
+        took, trouble = [], []
         until = time.monotonic() + WARM_SECONDS + self.seconds
-        clients = [threading.Thread(target=self.client, args=(port, n, took, until))
+        clients = [threading.Thread(target=self.client, args=(port, n, took, trouble, until))
                    for n in range(CLIENTS)]
         self.part(api, worker)
         for client in clients:
@@ -148,7 +174,7 @@ class Apart:
             while client.is_alive():
                 self.part(api, worker)
                 client.join(0.5)
-        if len(took) < CLIENTS:
-            raise RuntimeError(f"only {len(took)} answers")
+        if trouble or len(took) < CLIENTS:
+            raise RuntimeError(f"{len(took)} answers, {trouble}")
         return {"answers": len(took), "p50_ms": percentile(took, 0.5),
                 "p95_ms": percentile(took, 0.95)}

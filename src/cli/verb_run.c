@@ -24,6 +24,7 @@
 #include "config/config.h"
 #include "liveness/seat.h"
 #include "liveness/worker_row.h"
+#include "queue/cancel.h"
 #include "queue/job.h"
 #include "queue/progress.h"
 #include "queue/submit.h"
@@ -216,6 +217,11 @@ on_interrupt(struct here *here)
         fputs("\npawl: stopping at the next chunk; once more cancels it\n", stderr);
         run_ask(here->run, RUN_STOP);
     } else {
+        struct err ignored = {0}; /* then it is cancelled all the same */
+
+        /* As anybody's cancel: the audit has it before the end is recorded. */
+        (void)!queue_cancel(here->service->store, here->request_id, REQUESTER,
+                            &ignored);
         run_ask(here->run, RUN_CANCEL);
         run_cut(here->run);
     }

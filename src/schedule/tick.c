@@ -175,7 +175,7 @@ prepare(struct scheduler *scheduler, const struct schedule *schedule,
     }
     r = scheduler->options.order(scheduler->options.arg, call.job, schedule->params,
                                  arena, order, err);
-    if (r == -ERR_INVALID || r == -ERR_CONFIG || r == -ERR_DB ||
+    if (r == -ERR_INVALID || r == -ERR_CONFIG || r == -ERR_ESTIMATE || r == -ERR_DB ||
         r == -ERR_DB_CONSTRAINT) {
         fire->refusal = arena_strdup(arena, err->text);
         err_clear(err);

@@ -219,6 +219,8 @@ chunk_open(struct chunk_run *run, struct err *err)
         ctx->note(ctx->note_arg, run->reader->note);
     if (resumed)
         run->counters = ctx->counters;
+    else /* what is started over counts its rows anew; its place goes on */
+        run->counters.commits = ctx->counters.commits;
     if (r == 0)
         r = chunk_items_open(&run->items, ctx, run->reader,
                              run->kind->content_type != NULL, run->counters.skipped,

@@ -13,6 +13,7 @@ import sqlite3
 import subprocess
 
 import pytest
+from pawl_env import wait_for
 
 ROOT = pathlib.Path(os.environ.get("PAWL_SOURCE_ROOT",
                                    pathlib.Path(__file__).resolve().parents[2]))
@@ -303,6 +304,33 @@ def test_run_left_by_ctrl_c_stops_at_its_chunk_and_is_recorded(place):
     assert process.returncode == 5
     assert "DONE STOPPED" in out
     assert not list(place.glob("*x.csv"))  # the part stays: a restart goes on with it
+
+
+def test_a_second_ctrl_c_cancels_as_anybody_would(place):
+    (place / "pawl.yaml").write_text(CONFIG.replace(
+        "SELECT id FROM nowhere", "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1"
+        " FROM n WHERE i < 2000000000) SELECT count(*) AS n FROM n"))
+
+    def begun():
+        try:
+            with sqlite3.connect(f"file:{place}/pawl.db?mode=ro", uri=True) as db:
+                return db.execute("SELECT count(*) FROM step_execution").fetchone()[0]
+        except sqlite3.OperationalError:
+            return 0  # not made yet
+    process = subprocess.Popen([PAWL, "run", "broken"], cwd=place, env=environment(),
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8")
+    wait_for(begun, "it runs")
+    process.send_signal(signal.SIGINT)
+    while "once more cancels" not in process.stderr.readline():
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 1 and "CANCELLED" in out
+    with sqlite3.connect(place / "pawl.db") as db:
+        assert db.execute("SELECT actor, act, subject FROM audit").fetchall() == [
+            ("cli", "cancel", "request 1")]
+    db.close()
+    assert "0 findings" in pawl(place, "fsck").stdout
 
 
 def test_a_cancelled_request_is_final(place):

@@ -15,12 +15,16 @@
 
 static const char head[] =
     "store: sqlite:./unused.db\n"
+    "databases: {none: \"sqlite::memory:\"}\n"
     "jobs:\n"
     "  free: {duplicates: allow, params: {n: {type: integer}}, steps: "
     "[{name: "
     "s, read: {sql: \"SELECT 1 AS a\", database: main}, write: {file: x.csv, format: "
     "csv}}]}\n"
     "  alone: {duplicates: refuse, steps: [{name: s, read: {sql: \"SELECT 1 AS a\", "
+    "database: main}, write: {file: x.csv, format: csv}}]}\n"
+    "  sized: {duplicates: allow, estimate: {sql: \"SELECT n FROM nowhere\", database: "
+    "none}, lane: {large_over: 9}, steps: [{name: s, read: {sql: \"SELECT 1 AS a\", "
     "database: main}, write: {file: x.csv, format: csv}}]}\n"
     "  again: {duplicates: reuse, steps: [{name: s, read: {sql: \"SELECT 1 AS a\", "
     "database: main}, write: {file: x.csv, format: csv}}]}\n"

@@ -223,6 +223,24 @@ test_A11_a_refusal_is_dropped_and_the_slot_says_so(struct harness *h)
 }
 
 static void
+test_B15_a_failing_estimate_refuses_the_slot_and_stops_no_other(struct harness *h)
+{
+    scoped(house_release) struct house house = {0};
+    scoped(xfree_ptr) char *detail = NULL;
+
+    house_open(h, &house, 1,
+               "  s: {job: sized, cron: \"0 * * * *\"}\n"
+               "  t: {job: free, cron: \"0 * * * *\"}\n");
+    harness_clock_advance(h, US_PER_HOUR);
+    catch_up(&house);
+    assert_slots(h, "s", "refused 1 01:00");
+    assert_slots(h, "t", "fired 1 01:00");
+    detail = harness_text(
+        h, "SELECT max(detail) FROM pawl.schedule_slot WHERE state = 'refused'");
+    assert_non_null(strstr(detail, "estimate of job sized"));
+}
+
+static void
 test_a_slot_that_finds_the_same_request_waiting_merges_into_it(struct harness *h)
 {
     scoped(house_release) struct house house = {0};
@@ -316,6 +334,7 @@ main(void)
         store_test(test_a_clock_of_the_store_set_back_repeats_nothing),
         store_test(test_A11_a_refusal_is_dropped_and_the_slot_says_so),
         store_test(test_a_slot_that_finds_the_same_request_waiting_merges_into_it),
+        store_test(test_B15_a_failing_estimate_refuses_the_slot_and_stops_no_other),
         store_test(test_a_job_that_is_gone_or_takes_other_parameters_is_refused),
         store_test(test_the_thread_fires_what_is_due_and_stops_when_told),
     };
