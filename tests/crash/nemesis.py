@@ -23,10 +23,10 @@ ONLY = {"pg": {"database", "hang", "bouncer", "cut", "clock"}, "sqlite": {"store
 # What to wait for in the log of the victim before it is hit, and how often.
 SEAT = " cleaning the seat"
 AIMS = {"stage=working": 8, "stage=committing": 12, "stage=committed": 4,
-        "stage=reserving": 1, "stage=calling": 3, "stage=publishing": 8,
+        "stage=reserving": 1, "stage=calling": 3, "stage=publishing": 4,
         "stage=recording": 6, " request running ": 3, " claiming ": 4, SEAT: 3,
         " repairing": 2, " firing ": 2, None: 3}
-AIM_SECONDS = 0.2
+AIM_SECONDS = collections.defaultdict(lambda: 0.2, {"stage=publishing": 1})  # rare
 READY_SECONDS = 2
 NOTE_SECONDS = 1  # until a pooler that was started has written its number down
 DRAIN_SECONDS = 0.3  # from SIGTERM to the word of it
@@ -183,7 +183,7 @@ class Hunt:
         new = self.news()
         if not self.ready and " ready " in new:
             self.ready, self.ready_at, self.begin = True, now, now + self.alone
-            self.until = self.begin + AIM_SECONDS
+            self.until = self.begin + AIM_SECONDS[self.word]
         if self.ready and now >= self.begin and (self.word is None or self.word in new):
             self.at = now + self.moment
         elif now > self.until:

@@ -22,7 +22,7 @@ schedules:
 """
 RETRY = f"{{attempts: {TRIES}, backoff: 30ms, max_backoff: 300ms, on: [ERROR, WORKER_LOST], drained: true}}"
 # Some exports are large, or their publishing would be over before anybody could hit it.
-WIDE = "CASE WHEN :rows % 20 = 0 THEN 50000 ELSE 300 END"
+WIDE = "CASE WHEN :rows % 5 = 0 THEN 50000 ELSE 300 END"
 # A little slower than it must be, each row sent at once.
 READ = ("SELECT :tag AS tag, i AS n, repeat('x', {pad}) AS pad, "
         "cast(pg_sleep(ROW_SECONDS) AS text) AS slept FROM generate_series(1, :rows) i "
