@@ -1,64 +1,19 @@
 /*
  * The thread sleeps until something is due, somebody says that a request has ended, or
- * the safety scan. A receiver that cannot be reached is left alone for a while, so it
- * delays the others once and not with each of its deliveries.
+ * the safety scan; deliver_round.c does the rest.
  */
-#include "worker/deliver.h"
+#include "worker/deliver_private.h"
 
-#include "base/arena.h"
-#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/strs.h"
 #include "config/config.h"
 #include "net/http_client.h"
-#include "queue/delivery.h"
-#include "queue/list.h"
 #include "store/store.h"
 #include "store/wake.h"
-#include "worker/hook.h"
 
-#include <inttypes.h>
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
-
-#define LOOK_GAP_US   (200 * US_PER_MS) /* requests may end by the thousand */
-#define STORE_AWAY_US (2 * US_PER_S)
-#define LEASE_MORE_US US_PER_S
-
-struct hook {
-    const struct config_webhook *config;
-    struct hook_secrets secrets;
-    int failures;            /* in a row, of the receiver as a whole */
-    int64_t paused_until_us; /* monotonic; 0 = not */
-};
-
-struct deliver {
-    struct deliver_options options;
-    struct arena arena;
-    struct hook *hooks;
-    const char **names; /* theirs */
-    size_t count;
-    struct http_client *client;
-    pthread_t thread;
-    int subscription;
-    bool started;
-
-    /* the thread's */
-    bool store_away; /* said in the log already */
-
-    /* shared, under the lock */
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool woken;
-    bool finishing;
-    int64_t until_us; /* monotonic; of finishing */
-    bool hurry;
-    pthread_cond_t end; /* who finishes waits here */
-    bool ended;
-};
 
 static int64_t
 now_us(const struct deliver *deliver)
@@ -75,186 +30,6 @@ is_finishing(struct deliver *deliver)
     finishing = deliver->finishing;
     pthread_mutex_unlock(&deliver->lock);
     return finishing;
-}
-
-/* No more time. */
-static bool
-is_over(void *arg)
-{
-    struct deliver *deliver = arg;
-    bool over;
-
-    pthread_mutex_lock(&deliver->lock);
-    over =
-        deliver->hurry || (deliver->finishing && now_us(deliver) >= deliver->until_us);
-    pthread_mutex_unlock(&deliver->lock);
-    return over;
-}
-
-/* --- one call, and what comes of it --- */
-
-/* Kept with the request, where those who may not know the address can read it. */
-static const char *
-plain_reason(const struct hook_try *try, struct arena *arena)
-{
-    if (try->status == 0)
-        return "it cannot be reached, or did not answer in time; the worker's log "
-               "tells more";
-    return arena_printf(arena, "it answered HTTP %d", try->status);
-}
-
-static void
-note_receiver(struct deliver *deliver, struct hook *hook, const struct hook_try *try,
-              const char *why)
-{
-    bool heard = try->status >= 200 && try->status < 300;
-
-    if (hook_is_away(try->status)) {
-        hook->failures++;
-        hook->paused_until_us = now_us(deliver) + hook_pause_us(try, hook->failures);
-        if (hook->failures == 1)
-            log_line(deliver->options.log, LOG_WARN,
-                     "a webhook cannot be told; it is tried again, less and less often",
-                     log_str("webhook", hook->config->name), log_str("reason", why));
-        return;
-    }
-    if (hook->failures > 0 && heard)
-        log_line(deliver->options.log, LOG_INFO, "a webhook can be told again",
-                 log_str("webhook", hook->config->name));
-    hook->failures = 0;
-}
-
-static int
-give_up(struct deliver *deliver, const struct delivery *delivery,
-        const struct hook_try *try, const char *why, struct arena *arena,
-        struct err *err)
-{
-    log_line(deliver->options.log, LOG_ERROR,
-             "a webhook is given up: its receiver will not hear of this request unless "
-             "it asks for it (GET /api/v1/requests/ID)",
-             log_str("webhook", delivery->webhook),
-             log_i64("request", delivery->request_id),
-             log_i64("tries", delivery->attempts), log_str("reason", why));
-    return queue_delivery_give_up(deliver->options.store, delivery,
-                                  plain_reason(try, arena), err);
-}
-
-static int
-settle(struct deliver *deliver, struct hook *hook, const struct delivery *delivery,
-       const struct hook_try *try, const char *why, struct arena *arena,
-       struct err *err)
-{
-    struct store *store = deliver->options.store;
-    int64_t wait_us = 0;
-
-    note_receiver(deliver, hook, try, why);
-    switch (hook_judge(try, &wait_us)) {
-    case HOOK_HEARD:
-        log_line(deliver->options.log, LOG_DEBUG, "webhook told",
-                 log_str("webhook", delivery->webhook),
-                 log_i64("request", delivery->request_id));
-        return queue_delivery_done(store, delivery, err);
-    case HOOK_NEVER:
-        return give_up(deliver, delivery, try, why, arena, err);
-    case HOOK_AGAIN:
-        break;
-    }
-    if (!hook_is_away(try->status) && delivery->attempts == 1)
-        log_line(deliver->options.log, LOG_WARN,
-                 "a webhook was not taken; it is sent again later",
-                 log_str("webhook", delivery->webhook),
-                 log_i64("request", delivery->request_id), log_str("reason", why));
-    return queue_delivery_again(store, delivery, wait_us, plain_reason(try, arena),
-                                err);
-}
-
-static int
-tell(struct deliver *deliver, struct hook *hook, const struct delivery *delivery,
-     struct err *err)
-{
-    scoped(arena_release) struct arena arena = {0};
-    struct hook_try try = {.attempts = delivery->attempts,
-                           .age_us = delivery->now_us - delivery->created_at_us};
-    const struct hook_send send = {
-        .client = deliver->client,
-        .webhook = hook->config,
-        .secrets = &hook->secrets,
-        .store_id = store_id(deliver->options.store),
-        .clock = deliver->options.clock,
-        .is_over = is_over,
-        .is_over_arg = deliver,
-    };
-    struct request request = {0};
-    char why[500];
-    int r =
-        queue_get(deliver->options.store, delivery->request_id, &arena, &request, err);
-
-    if (r == -ERR_NOT_FOUND) { /* retention was faster */
-        err_clear(err);
-        return queue_delivery_done(deliver->options.store, delivery, err);
-    }
-    if (r < 0)
-        return r;
-    r = is_over(deliver) ? -ERR_CANCELLED
-                         : hook_send(&send, &request, &arena, &try, why, sizeof(why));
-    if (r < 0)
-        return queue_delivery_give_back(deliver->options.store, delivery, err);
-    return settle(deliver, hook, delivery, &try, why, &arena, err);
-}
-
-/* --- rounds --- */
-
-static int64_t
-earliest(int64_t a, int64_t b)
-{
-    if (!a || !b)
-        return a ? a : b;
-    return a < b ? a : b;
-}
-
-static bool
-is_paused(const struct deliver *deliver, const struct hook *hook)
-{
-    return hook->paused_until_us > now_us(deliver);
-}
-
-/* One of each webhook that has something due. *ret_next_us: when the others are,
- * monotonic; 0 = none waits. Returns how many were tried. */
-static int
-tell_some(struct deliver *deliver, bool fresh, int64_t *ret_next_us, struct err *err)
-{
-    scoped(arena_release) struct arena arena = {0};
-    int64_t *due_us = arena_array(&arena, int64_t, deliver->count);
-    int64_t store_us = 0;
-    int tried = 0;
-    int r;
-
-    *ret_next_us = 0;
-    r = queue_deliveries_due(deliver->options.store, deliver->names, deliver->count,
-                             due_us, &store_us, err);
-    for (size_t i = 0; i < deliver->count && r >= 0 && !is_over(deliver); i++) {
-        struct hook *hook = &deliver->hooks[i];
-        struct delivery delivery;
-
-        if (!due_us[i])
-            continue;
-        if (due_us[i] > store_us || is_paused(deliver, hook)) {
-            int64_t at_us = now_us(deliver) + (due_us[i] - store_us);
-
-            if (at_us < hook->paused_until_us)
-                at_us = hook->paused_until_us;
-            *ret_next_us = earliest(*ret_next_us, at_us);
-            continue;
-        }
-        r = queue_delivery_take(deliver->options.store, hook->config->name, fresh,
-                                2 * hook->config->timeout_us + LEASE_MORE_US, &delivery,
-                                err);
-        if (r == DELIVERY_TAKEN) {
-            tried++;
-            r = tell(deliver, hook, &delivery, err);
-        }
-    }
-    return r < 0 ? r : tried;
 }
 
 static void
@@ -279,14 +54,14 @@ tell_all(struct deliver *deliver)
     int r;
 
     do
-        r = tell_some(deliver, is_finishing(deliver), &next_us, &err);
-    while (r > 0 && !is_over(deliver));
+        r = deliver_round(deliver, is_finishing(deliver), &next_us, &err);
+    while (r > 0 && !deliver_is_over(deliver));
     note_store(deliver, r, &err);
     if (r < 0)
-        return now_us(deliver) + STORE_AWAY_US;
+        return now_us(deliver) + DELIVER_AWAY_US;
     scan_us = store_has_listen(deliver->options.store) ? config->worker.safety_scan_us
                                                        : config->worker.poll_us;
-    return earliest(next_us, now_us(deliver) + scan_us);
+    return deliver_earlier_us(next_us, now_us(deliver) + scan_us);
 }
 
 static void
@@ -316,9 +91,9 @@ deliver_loop(void *arg)
         int64_t looked_us = now_us(deliver);
         int64_t next_us = tell_all(deliver);
 
-        if (last || is_over(deliver))
+        if (last || deliver_is_over(deliver))
             break;
-        wait_until(deliver, looked_us + LOOK_GAP_US, false);
+        wait_until(deliver, looked_us + DELIVER_LOOK_GAP_US, false);
         wait_until(deliver, next_us, true);
     }
     pthread_mutex_lock(&deliver->lock);

@@ -1,0 +1,203 @@
+/*
+ * A receiver that cannot be reached is left alone for a while, so it delays the others
+ * once and not with each of its deliveries.
+ */
+#include "worker/deliver_private.h"
+
+#include "base/err.h"
+#include "base/log.h"
+#include "config/config.h"
+#include "queue/delivery.h"
+#include "queue/list.h"
+#include "store/store.h"
+
+#define LEASE_MORE_US US_PER_S
+
+static int64_t
+now_us(const struct deliver *deliver)
+{
+    return clock_mono_us(deliver->options.clock);
+}
+
+bool
+deliver_is_over(struct deliver *deliver)
+{
+    bool over;
+
+    pthread_mutex_lock(&deliver->lock);
+    over =
+        deliver->hurry || (deliver->finishing && now_us(deliver) >= deliver->until_us);
+    pthread_mutex_unlock(&deliver->lock);
+    return over;
+}
+
+static bool
+is_over(void *arg)
+{
+    return deliver_is_over((struct deliver *)arg);
+}
+
+/* --- one call, and what comes of it --- */
+
+/* Kept with the request, where those who may not know the address can read it. */
+static const char *
+plain_reason(const struct hook_try *try, struct arena *arena)
+{
+    if (try->status == 0)
+        return "it cannot be reached, or did not answer in time; the worker's log "
+               "tells more";
+    return arena_printf(arena, "it answered HTTP %d", try->status);
+}
+
+static void
+note_receiver(struct deliver *deliver, struct hook *hook, const struct hook_try *try,
+              const char *why)
+{
+    bool heard = try->status >= 200 && try->status < 300;
+
+    if (hook_is_away(try->status)) {
+        hook->failures++;
+        hook->paused_until_us = now_us(deliver) + hook_pause_us(try, hook->failures);
+        if (hook->failures == 1)
+            log_line(deliver->options.log, LOG_WARN,
+                     "a webhook cannot be told; it is tried again, less and less often",
+                     log_str("webhook", hook->config->name), log_str("reason", why));
+        return;
+    }
+    if (hook->failures > 0 && heard)
+        log_line(deliver->options.log, LOG_INFO, "a webhook can be told again",
+                 log_str("webhook", hook->config->name));
+    hook->failures = 0;
+}
+
+static int
+give_up(struct deliver *deliver, const struct delivery *delivery,
+        const struct hook_try *try, const char *why, struct arena *arena,
+        struct err *err)
+{
+    log_line(deliver->options.log, LOG_ERROR,
+             "a webhook is given up: its receiver will not hear of this request unless "
+             "it asks for it (GET /api/v1/requests/ID)",
+             log_str("webhook", delivery->webhook),
+             log_i64("request", delivery->request_id),
+             log_i64("tries", delivery->attempts), log_str("reason", why));
+    return queue_delivery_give_up(deliver->options.store, delivery,
+                                  plain_reason(try, arena), err);
+}
+
+static int
+settle(struct deliver *deliver, struct hook *hook, const struct delivery *delivery,
+       const struct hook_try *try, const char *why, struct arena *arena,
+       struct err *err)
+{
+    struct store *store = deliver->options.store;
+    int64_t wait_us = 0;
+
+    note_receiver(deliver, hook, try, why);
+    switch (hook_judge(try, &wait_us)) {
+    case HOOK_HEARD:
+        log_line(deliver->options.log, LOG_DEBUG, "webhook told",
+                 log_str("webhook", delivery->webhook),
+                 log_i64("request", delivery->request_id));
+        return queue_delivery_done(store, delivery, err);
+    case HOOK_NEVER:
+        return give_up(deliver, delivery, try, why, arena, err);
+    case HOOK_AGAIN:
+        break;
+    }
+    if (!hook_is_away(try->status) && delivery->attempts == 1)
+        log_line(deliver->options.log, LOG_WARN,
+                 "a webhook was not taken; it is sent again later",
+                 log_str("webhook", delivery->webhook),
+                 log_i64("request", delivery->request_id), log_str("reason", why));
+    return queue_delivery_again(store, delivery, wait_us, plain_reason(try, arena),
+                                err);
+}
+
+static int
+tell(struct deliver *deliver, struct hook *hook, const struct delivery *delivery,
+     struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+    struct hook_try try = {.attempts = delivery->attempts,
+                           .age_us = delivery->now_us - delivery->created_at_us};
+    const struct hook_send send = {
+        .client = deliver->client,
+        .webhook = hook->config,
+        .secrets = &hook->secrets,
+        .store_id = store_id(deliver->options.store),
+        .clock = deliver->options.clock,
+        .is_over = is_over,
+        .is_over_arg = deliver,
+    };
+    struct request request = {0};
+    char why[500];
+    int r =
+        queue_get(deliver->options.store, delivery->request_id, &arena, &request, err);
+
+    if (r == -ERR_NOT_FOUND) { /* retention was faster */
+        err_clear(err);
+        return queue_delivery_done(deliver->options.store, delivery, err);
+    }
+    if (r < 0)
+        return r;
+    r = is_over(deliver) ? -ERR_CANCELLED
+                         : hook_send(&send, &request, &arena, &try, why, sizeof(why));
+    if (r < 0)
+        return queue_delivery_give_back(deliver->options.store, delivery, err);
+    return settle(deliver, hook, delivery, &try, why, &arena, err);
+}
+
+/* --- rounds --- */
+
+int64_t
+deliver_earlier_us(int64_t a, int64_t b)
+{
+    if (!a || !b)
+        return a ? a : b;
+    return a < b ? a : b;
+}
+
+static bool
+is_paused(const struct deliver *deliver, const struct hook *hook)
+{
+    return hook->paused_until_us > now_us(deliver);
+}
+
+int
+deliver_round(struct deliver *deliver, bool fresh, int64_t *ret_next_us,
+              struct err *err)
+{
+    scoped(arena_release) struct arena arena = {0};
+    int64_t *due_us = arena_array(&arena, int64_t, deliver->count);
+    int64_t store_us = 0;
+    int tried = 0;
+    int r;
+
+    *ret_next_us = 0;
+    r = queue_deliveries_due(deliver->options.store, deliver->names, deliver->count,
+                             due_us, &store_us, err);
+    for (size_t i = 0; i < deliver->count && r >= 0 && !is_over(deliver); i++) {
+        struct hook *hook = &deliver->hooks[i];
+        struct delivery delivery;
+
+        if (!due_us[i])
+            continue;
+        if (due_us[i] > store_us || is_paused(deliver, hook)) {
+            int64_t at_us = now_us(deliver) + (due_us[i] - store_us);
+
+            if (at_us < hook->paused_until_us)
+                at_us = hook->paused_until_us;
+            *ret_next_us = deliver_earlier_us(*ret_next_us, at_us);
+            continue;
+        }
+        r = queue_delivery_take(deliver->options.store, hook->config->name, fresh,
+                                2 * hook->config->timeout_us + LEASE_MORE_US, &delivery,
+                                err);
+        if (r == DELIVERY_TAKEN) {
+            tried++;
+            r = tell(deliver, hook, &delivery, err);
+        }
+    }
+    return r < 0 ? r : tried;
+}
