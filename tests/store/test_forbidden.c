@@ -97,6 +97,8 @@ static const struct {
     {API | READER | SUBMIT, "UPDATE pawl.delivery SET due_at = 1"},
     {API | READER | SUBMIT, "DELETE FROM pawl.delivery"},
     {API | WORKER | READER | SUBMIT, "UPDATE pawl.delivery SET webhook = 'x'"},
+    {API | WORKER | READER | SUBMIT, "INSERT INTO pawl.delivery (request_id, webhook, created_at, due_at, attempts) VALUES (1, 'w', 1, 1, 2147483647)"},
+    {API | WORKER | READER | SUBMIT, "INSERT INTO pawl.delivery (request_id, webhook, created_at, due_at, last_error) VALUES (1, 'w', 1, 1, 'x')"},
     /* nor does it tell how work ended */
     {API | READER | SUBMIT, ADD ") VALUES (1, 1, 'COMPLETED')"},
     {API | READER | SUBMIT, ADD ") VALUES (1, 1, 'STOPPED')"},

@@ -77,8 +77,9 @@ BEGIN
         ('hand', 'select', 'select, insert', 'select'),
         ('recovery', 'select, insert, delete, update (actor, asked_at)', 'select, delete',
             'select'),
-        ('delivery', 'select, insert',
-            'select, insert, delete, update (due_at, attempts, last_error)', 'select'),
+        ('delivery', 'select, insert (request_id, webhook, created_at, due_at)',
+            'select, insert (request_id, webhook, created_at, due_at), delete, '
+            'update (due_at, attempts, last_error)', 'select'),
         ('request_view', 'select', 'select', 'select'),
         -- sequences
         ('request_id', 'usage, select', 'usage, select', 'select'),
