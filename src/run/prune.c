@@ -74,9 +74,10 @@ prune_results(struct page *page, struct err *err)
 /* What hangs on requests, in this order; on PostgreSQL a function of the owner does it.
  */
 static const enum stmt sqlite_drops[] = {
-    STMT_PRUNE_DELIVERIES, STMT_PRUNE_SKIPS,    STMT_PRUNE_CALLS,
-    STMT_PRUNE_HANDS,      STMT_PRUNE_STEPS,    STMT_PRUNE_PARTITIONS,
-    STMT_PRUNE_EXECUTIONS, STMT_PRUNE_OUTCOMES, STMT_PRUNE_ASKED,
+    STMT_PRUNE_DELIVERIES_NOTE, STMT_PRUNE_DELIVERIES, STMT_PRUNE_SKIPS,
+    STMT_PRUNE_CALLS,           STMT_PRUNE_HANDS,      STMT_PRUNE_STEPS,
+    STMT_PRUNE_PARTITIONS,      STMT_PRUNE_EXECUTIONS, STMT_PRUNE_OUTCOMES,
+    STMT_PRUNE_ASKED,
 };
 
 static int

@@ -16,6 +16,14 @@ RETURNING length(key) > 0 AS n;
 
 -- Everything that hangs on requests, in this order; ids are theirs.
 
+-- name: prune_deliveries_note (ids bigint[])
+-- What still waits to be told is given up with its request.
+INSERT INTO pawl.audit (at, actor, act, subject, detail)
+SELECT pawl_now(), 'pawl', 'webhook-given-up', 'request ' || e.request_id,
+    'webhook ' || e.webhook || ', ' || e.attempts
+        || ' tries: the request was removed (retention.history)'
+FROM pawl.delivery e WHERE e.request_id IN (SELECT value FROM json_each($1));
+
 -- name: prune_deliveries (ids bigint[])
 DELETE FROM pawl.delivery WHERE request_id IN (SELECT value FROM json_each($1));
 

@@ -3,6 +3,9 @@
 
 #include "run/prune.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 #define KEPT (90 * US_PER_DAY)
 
 /* A request that ends now. */
@@ -152,6 +155,8 @@ test_what_hangs_on_a_request_goes_with_it_and_the_last_instance_stays(struct har
 {
     scoped(desk_close) struct desk desk;
     int64_t first, last;
+    char wanted[200];
+    char *given_up;
 
     open_desk(&desk, h);
     first = carried_out(&desk, 0);
@@ -166,6 +171,16 @@ test_what_hangs_on_a_request_goes_with_it_and_the_last_instance_stays(struct har
     assert_int_equal(rows_in(h, "step_skip"), 1);
     assert_int_equal(rows_in(h, "request_calls"), 1);
     assert_int_equal(rows_in(h, "delivery"), 1);
+    given_up = harness_text(h, "SELECT subject || ': ' || detail FROM pawl.audit"
+                               " WHERE act = 'webhook-given-up'");
+    assert_non_null(given_up);
+    snprintf(wanted, sizeof(wanted),
+             "request %lld: webhook shop, 0 tries: the request was removed"
+             " (retention.history)",
+             (long long)first);
+    assert_string_equal(given_up, wanted);
+    free(given_up);
+    assert_int_equal(rows_in(h, "audit"), 1);
     assert_consistent(h);
 }
 

@@ -22,7 +22,13 @@ DECLARE
     instances bigint[] := ARRAY(SELECT DISTINCT e.instance_id FROM pawl.execution e
         WHERE e.request_id = ANY (spent));
 BEGIN
-    DELETE FROM pawl.delivery WHERE request_id = ANY (spent);
+    WITH gone AS (DELETE FROM pawl.delivery WHERE request_id = ANY (spent)
+        RETURNING request_id, webhook, attempts)
+    INSERT INTO pawl.audit (at, actor, act, subject, detail)
+    SELECT pawl.pawl_now(), 'pawl', 'webhook-given-up', 'request ' || request_id,
+        format('webhook %s, %s tries: the request was removed (retention.history)',
+            webhook, attempts)
+    FROM gone;
     DELETE FROM pawl.step_skip WHERE request_id = ANY (spent);
     DELETE FROM pawl.request_calls WHERE request_id = ANY (spent);
     DELETE FROM pawl.hand WHERE request_id = ANY (spent);
