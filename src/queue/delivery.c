@@ -76,7 +76,7 @@ take_fn(struct db *db, void *arg, struct err *err)
         .request_id = db_i64(&rows, 0),
         .webhook = call->webhook,
         .attempts = (int)db_i64(&rows, 1),
-        .created_at_us = db_i64(&rows, 2),
+        .created_at_us = db_i64(&rows, 2) > 0 ? db_i64(&rows, 2) : 0,
         .now_us = db_i64(&rows, 3),
     };
     return DELIVERY_TAKEN;

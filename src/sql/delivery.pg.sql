@@ -14,14 +14,21 @@ WHERE r.id = ANY (CAST($1 AS bigint[])) AND r.source <> 'partition'
 ON CONFLICT (request_id, webhook) DO NOTHING;
 
 -- name: delivery_add_between (first_id bigint, last_id bigint)
+-- The requests of a range are of one job: its definition is read once, and most have no
+-- webhook.
+WITH told AS MATERIALIZED (
+    SELECT d.name, h.hook ->> 'to' AS webhook, h.hook -> 'on' AS outcomes
+    FROM pawl.job_definition d
+    CROSS JOIN LATERAL (SELECT CAST(d.definition AS jsonb) -> 'webhook' AS hook) h
+    WHERE d.name = (SELECT f.job FROM pawl.request f WHERE f.id = $1)
+      AND h.hook IS NOT NULL)
 INSERT INTO pawl.delivery (request_id, webhook, created_at, due_at)
-SELECT r.id, h.hook ->> 'to', pawl_now(), pawl_now()
-FROM pawl.request r
+SELECT r.id, t.webhook, pawl_now(), pawl_now()
+FROM told t
+JOIN pawl.request r ON r.job = t.name
 JOIN pawl.outcome o ON o.id = r.id
-JOIN pawl.job_definition d ON d.name = r.job
-CROSS JOIN LATERAL (SELECT CAST(d.definition AS jsonb) -> 'webhook' AS hook) h
-WHERE r.id BETWEEN $1 AND $2 AND r.source <> 'partition'
-  AND h.hook -> 'on' ? o.outcome
+WHERE EXISTS (SELECT FROM told)
+  AND r.id BETWEEN $1 AND $2 AND r.source <> 'partition' AND t.outcomes ? o.outcome
 ON CONFLICT (request_id, webhook) DO NOTHING;
 
 -- name: delivery_due (webhooks text[]) -> (webhook text, due_at bigint, now bigint)
@@ -35,7 +42,8 @@ WHERE x.due_at IS NOT NULL;
 -- name: delivery_take (lease bigint, webhook text, tried bigint) -> (request_id bigint,
 -- attempts bigint, created_at bigint, now bigint)
 -- Nobody else tries it for the time of the lease. tried 0: only what was never tried.
-UPDATE pawl.delivery SET due_at = pawl_now() + $1, attempts = attempts + 1
+UPDATE pawl.delivery SET due_at = pawl_now() + $1,
+    attempts = least(greatest(attempts, 0), 1000000) + 1
 WHERE webhook = $2 AND request_id = (
     SELECT e.request_id FROM pawl.delivery e
     WHERE e.webhook = $2 AND e.due_at <= pawl_now() AND (e.attempts = 0 OR $3 <> 0)

@@ -159,6 +159,79 @@ test_only_the_outcomes_that_are_named_are_told(struct harness *h)
     assert_int_equal(rows_in(h, "delivery"), 1);
 }
 
+struct plan {
+    char text[4000];
+};
+
+static int
+read_plan(struct db *db, void *arg, struct err *err)
+{
+    struct plan *plan = (struct plan *)arg;
+    bool pg = db_kind(db) == DB_PG;
+    const struct db_sql *stmt = store_sql(db, STMT_DELIVERY_ADD_BETWEEN);
+    scoped(db_rows_end) struct db_rows rows = {0};
+    struct db_sql explain;
+    char text[3000];
+    int r;
+
+    snprintf(text, sizeof(text), "%s %s", pg ? "EXPLAIN" : "EXPLAIN QUERY PLAN",
+             pg && stmt->text_pg ? stmt->text_pg : stmt->text);
+    explain = (struct db_sql){.name = "plan",
+                              .text = text,
+                              .n_params = stmt->n_params,
+                              .param_types = stmt->param_types};
+    r = db_ask(db, &explain, &rows, err, p_i64(1), p_i64(1000));
+    while (r == 0 && (r = db_next(&rows, err)) > 0) {
+        size_t used = strlen(plan->text);
+
+        snprintf(plan->text + used, sizeof(plan->text) - used, "%s\n",
+                 db_text(&rows, pg ? 0 : 3));
+        r = 0;
+    }
+    return r;
+}
+
+/* Thousands may expire at once: one look for all of a range, and no more than that
+ * where the job has no webhook. */
+static void
+test_the_definition_is_read_once_for_a_range(struct harness *h)
+{
+    struct plan plan = {0};
+    struct err err = {0};
+    bool lite = h->kind == HARNESS_SQLITE;
+
+    assert_ok(store_read(h->store, read_plan, &plan, &err), &err);
+    if (!strstr(plan.text, lite ? "MATERIALIZE told" : "CTE told") ||
+        !strstr(plan.text, lite ? "SEARCH d USING" : "job_definition_pkey") ||
+        !strstr(plan.text, lite ? "SCAN t\n" : "One-Time Filter"))
+        fail_msg("%s", plan.text);
+}
+
+static void
+test_a_range_that_expires_is_told_of(struct harness *h)
+{
+    const struct queue_job *job = define_told(h, "task");
+    const struct queue_job *other = define_job(h, &(struct job_text){.name = "other"});
+    struct submit_order order = order_of(job);
+    struct submit_order silent = order_of(other);
+    int64_t expired = 0;
+    struct err err = {0};
+
+    order.expires_at_us = silent.expires_at_us = HARNESS_NOW + US_PER_HOUR;
+    for (int i = 0; i < 3; i++) {
+        submit_order(h, &order);
+        submit_order(h, &silent);
+    }
+    harness_clock_advance(h, 2 * US_PER_HOUR);
+    assert_ok(queue_expire(h->store, &expired, &err), &err);
+    assert_int_equal(expired, 6);
+    assert_int_equal(harness_i64(h, "SELECT count(*) FROM pawl.delivery e"
+                                    " JOIN pawl.request r ON r.id = e.request_id"
+                                    " WHERE r.job = 'task'"),
+                     3);
+    assert_int_equal(rows_in(h, "delivery"), 3);
+}
+
 /* Of several tries only the last one, whatever becomes of it. */
 static void
 test_a_try_that_another_follows_is_not_told_of(struct harness *h)
@@ -438,6 +511,8 @@ main(void)
         store_test(test_what_ends_unclaimed_is_told_of),
         store_test(test_many_that_end_at_once_are_all_told_of),
         store_test(test_only_the_outcomes_that_are_named_are_told),
+        store_test(test_the_definition_is_read_once_for_a_range),
+        store_test(test_a_range_that_expires_is_told_of),
         store_test(test_a_try_that_another_follows_is_not_told_of),
         store_test(test_helpers_with_the_partitions_of_a_step_are_not_told_of),
         store_test(test_a_withdrawn_job_still_tells),
