@@ -21,6 +21,7 @@ struct hook {
     struct hook_secrets secrets;
     int failures;            /* in a row, of the receiver as a whole */
     int64_t paused_until_us; /* monotonic; 0 = not */
+    bool refused;            /* by the store; said in the log already */
 };
 
 struct deliver {
@@ -51,7 +52,8 @@ struct deliver {
 /*
  * One of each webhook that has something due. fresh: only what was never tried.
  * *ret_next_us: when to look for the others, monotonic; 0 = none waits. Returns how
- * many were tried.
+ * many were tried. A webhook with whose rows the store fails is left alone for a while
+ * and keeps none of the others waiting.
  */
 int deliver_round(struct deliver *deliver, bool fresh, int64_t *ret_next_us,
                   struct err *err) must_check;

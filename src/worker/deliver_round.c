@@ -9,9 +9,8 @@
 #include "config/config.h"
 #include "queue/delivery.h"
 #include "queue/list.h"
+#include "queue/request.h"
 #include "store/store.h"
-
-#define LEASE_MORE_US US_PER_S
 
 static int64_t
 now_us(const struct deliver *deliver)
@@ -114,6 +113,19 @@ settle(struct deliver *deliver, struct hook *hook, const struct delivery *delive
                                 err);
 }
 
+/* Whoever may write into the store has put it there; we never do. */
+static int
+drop(struct deliver *deliver, const struct delivery *delivery, struct err *err)
+{
+    static const char why[] = "its request is not over";
+
+    log_line(deliver->options.log, LOG_WARN,
+             "what waits for a webhook is dropped: its request is not over",
+             log_str("webhook", delivery->webhook),
+             log_i64("request", delivery->request_id));
+    return queue_delivery_give_up(deliver->options.store, delivery, why, err);
+}
+
 static int
 tell(struct deliver *deliver, struct hook *hook, const struct delivery *delivery,
      struct err *err)
@@ -141,6 +153,8 @@ tell(struct deliver *deliver, struct hook *hook, const struct delivery *delivery
     }
     if (r < 0)
         return r;
+    if (!request_status_final(request.status))
+        return drop(deliver, delivery, err);
     r = is_over(deliver) ? -ERR_CANCELLED
                          : hook_send(&send, &request, &arena, &try, why, sizeof(why));
     if (r < 0)
@@ -164,6 +178,55 @@ is_paused(const struct deliver *deliver, const struct hook *hook)
     return hook->paused_until_us > now_us(deliver);
 }
 
+/* Is it due, and may be tried? If not, *next_us says when at the latest. */
+static bool
+is_its_turn(const struct deliver *deliver, const struct hook *hook, int64_t due_us,
+            int64_t store_us, int64_t *next_us)
+{
+    int64_t at_us;
+
+    if (!due_us)
+        return false;
+    if (due_us <= store_us && !is_paused(deliver, hook))
+        return true;
+    at_us = now_us(deliver) + (due_us - store_us);
+    if (at_us < hook->paused_until_us)
+        at_us = hook->paused_until_us;
+    *next_us = deliver_earlier_us(*next_us, at_us);
+    return false;
+}
+
+/* The store may refuse one webhook's rows and take those of the others. */
+static void
+note_refusal(struct deliver *deliver, struct hook *hook, int r, const struct err *err)
+{
+    if (r >= 0) {
+        hook->refused = false;
+        return;
+    }
+    if (!hook->refused)
+        log_line(deliver->options.log, LOG_WARN,
+                 "a webhook cannot be told: the store fails with it; trying again",
+                 log_str("webhook", hook->config->name), log_str("reason", err->text));
+    hook->refused = true;
+    hook->paused_until_us = now_us(deliver) + DELIVER_AWAY_US;
+}
+
+/* DELIVERY_TAKEN: one was tried. */
+static int
+tell_one(struct deliver *deliver, struct hook *hook, bool fresh)
+{
+    struct delivery delivery;
+    struct err err = {0};
+    int r =
+        queue_delivery_take(deliver->options.store, hook->config->name, fresh,
+                            hook_lease_us(hook->config->timeout_us), &delivery, &err);
+    int told = r == DELIVERY_TAKEN ? tell(deliver, hook, &delivery, &err) : r;
+
+    note_refusal(deliver, hook, told, &err);
+    return r;
+}
+
 int
 deliver_round(struct deliver *deliver, bool fresh, int64_t *ret_next_us,
               struct err *err)
@@ -171,33 +234,27 @@ deliver_round(struct deliver *deliver, bool fresh, int64_t *ret_next_us,
     scoped(arena_release) struct arena arena = {0};
     int64_t *due_us = arena_array(&arena, int64_t, deliver->count);
     int64_t store_us = 0;
+    int64_t next_us = 0;
     int tried = 0;
-    int r;
+    int r = queue_deliveries_due(deliver->options.store, deliver->names, deliver->count,
+                                 due_us, &store_us, err);
 
-    *ret_next_us = 0;
-    r = queue_deliveries_due(deliver->options.store, deliver->names, deliver->count,
-                             due_us, &store_us, err);
-    for (size_t i = 0; i < deliver->count && r >= 0 && !is_over(deliver); i++) {
+    if (r < 0)
+        return r;
+    for (size_t i = 0; i < deliver->count && !deliver_is_over(deliver); i++) {
         struct hook *hook = &deliver->hooks[i];
-        struct delivery delivery;
 
-        if (!due_us[i])
+        if (!is_its_turn(deliver, hook, due_us[i], store_us, &next_us))
             continue;
-        if (due_us[i] > store_us || is_paused(deliver, hook)) {
-            int64_t at_us = now_us(deliver) + (due_us[i] - store_us);
-
-            if (at_us < hook->paused_until_us)
-                at_us = hook->paused_until_us;
-            *ret_next_us = deliver_earlier_us(*ret_next_us, at_us);
-            continue;
-        }
-        r = queue_delivery_take(deliver->options.store, hook->config->name, fresh,
-                                2 * hook->config->timeout_us + LEASE_MORE_US, &delivery,
-                                err);
-        if (r == DELIVERY_TAKEN) {
+        r = tell_one(deliver, hook, fresh);
+        if (r == DELIVERY_TAKEN)
             tried++;
-            r = tell(deliver, hook, &delivery, err);
-        }
+        else if (r < 0)
+            next_us = deliver_earlier_us(next_us, hook->paused_until_us);
+        else /* another was faster; soon the store knows until when it has it */
+            next_us =
+                deliver_earlier_us(next_us, now_us(deliver) + DELIVER_LOOK_GAP_US);
     }
-    return r < 0 ? r : tried;
+    *ret_next_us = next_us;
+    return tried;
 }

@@ -76,6 +76,10 @@ bool hook_is_away(int status);
 /* How long to leave such a receiver alone, after so many failures in a row. */
 int64_t hook_pause_us(const struct hook_try *try, int failures);
 
+/* How long nobody else may try what is being told: by a call that may take so long, a
+ * slow store and a process that stood still for a moment. */
+int64_t hook_lease_us(int64_t timeout_us);
+
 /* A Retry-After in seconds or as a date, at most a day; 0 = none that can be read. */
 int64_t hook_asked_wait_us(const char *retry_after, int64_t wall_us);
 

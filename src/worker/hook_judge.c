@@ -17,6 +17,8 @@
 #define JITTER           0.25
 #define ASKED_PAUSE_US   US_PER_HOUR /* for one event it may have asked for more */
 #define PATIENCE_US      (3 * US_PER_DAY)
+#define LEASE_LEAST_US   (10 * US_PER_S)
+#define LEASE_MORE_US    US_PER_S
 #define TRIES_AT_LEAST   3 /* also of what nobody could tell in time */
 
 static int64_t
@@ -65,6 +67,14 @@ hook_pause_us(const struct hook_try *try, int failures)
     if (asked > ASKED_PAUSE_US)
         asked = ASKED_PAUSE_US;
     return (try->status == 429 || try->status == 503) && asked > pause ? asked : pause;
+}
+
+int64_t
+hook_lease_us(int64_t timeout_us)
+{
+    int64_t lease_us = 2 * timeout_us + LEASE_MORE_US;
+
+    return lease_us < LEASE_LEAST_US ? LEASE_LEAST_US : lease_us;
 }
 
 int64_t

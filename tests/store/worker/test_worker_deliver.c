@@ -41,13 +41,12 @@ bench_open(struct bench *bench, struct harness *h)
     log_init(&bench->log, memfd_create("log", MFD_CLOEXEC), LOG_INFO, LOG_TEXT,
              &bench->clock.clock);
     setenv("PAWL_TEST_HOOK_KEY", "secret", 1);
-    assert_ok(
-        deliver_new(&(struct deliver_options){.config = &bench->config,
-                                              .store = h->store,
-                                              .clock = &bench->clock.clock,
-                                              .log = &bench->log},
-                    &bench->deliver, &err),
-        &err);
+    assert_ok(deliver_new(&(struct deliver_options){.config = &bench->config,
+                                                    .store = h->store,
+                                                    .clock = &bench->clock.clock,
+                                                    .log = &bench->log},
+                          &bench->deliver, &err),
+              &err);
     assert_non_null(bench->deliver);
 }
 
@@ -141,6 +140,29 @@ test_a_row_of_a_request_that_is_not_over_is_dropped_with_a_note(struct harness *
     assert_int_equal(next_us, 0);
 }
 
+/* Only the owner can write such numbers, but those who tell must survive them. */
+static void
+test_a_row_with_odd_numbers_is_told_as_others_are(struct harness *h)
+{
+    scoped(bench_close) struct bench bench;
+    int64_t next_us = 0;
+    int64_t most, least;
+
+    bench_open(&bench, h);
+    most = ended(h);
+    add_delivery(h, most, "shop");
+    harness_sql(h, "UPDATE pawl.delivery SET attempts = 2147483647,"
+                   " created_at = 9223372036854775807");
+    assert_int_equal(turn(&bench, &next_us), 1);
+    assert_in_range(attempts_of(h, most, "shop"), 1000, 2147483647);
+    least = ended(h);
+    add_delivery(h, least, "first");
+    harness_sql(h, "UPDATE pawl.delivery SET attempts = -2147483647 - 1,"
+                   " created_at = -9223372036854775807 WHERE webhook = 'first'");
+    assert_int_equal(turn(&bench, &next_us), 1);
+    assert_int_equal(attempts_of(h, least, "first"), 1);
+}
+
 static void
 refuse_first(struct harness *h)
 {
@@ -216,6 +238,7 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
         store_test(test_a_row_of_a_request_that_is_not_over_is_dropped_with_a_note),
+        store_test(test_a_row_with_odd_numbers_is_told_as_others_are),
         store_test(test_one_webhook_that_fails_keeps_no_other_waiting),
         store_test_pg(test_where_another_was_faster_it_is_looked_again_soon),
     };

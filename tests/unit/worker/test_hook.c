@@ -335,6 +335,14 @@ test_a_receiver_that_asks_for_time_gets_it(void **state)
 }
 
 static void
+test_what_is_being_told_is_left_to_its_teller_for_a_while(void **state)
+{
+    assert_int_equal(hook_lease_us(100 * US_PER_MS), 10 * US_PER_S);
+    assert_int_equal(hook_lease_us(15 * US_PER_S), 31 * US_PER_S);
+    assert_true(hook_lease_us(US_PER_HOUR) > US_PER_HOUR);
+}
+
+static void
 test_retry_after_is_seconds_or_a_date(void **state)
 {
     const int64_t now_us = INT64_C(1793491200) * US_PER_S; /* 2026-11-01, a Sunday */
@@ -377,6 +385,7 @@ main(void)
         cmocka_unit_test(test_a_receiver_is_asked_for_about_three_days),
         cmocka_unit_test(test_what_nobody_could_tell_in_time_is_tried_all_the_same),
         cmocka_unit_test(test_a_receiver_that_asks_for_time_gets_it),
+        cmocka_unit_test(test_what_is_being_told_is_left_to_its_teller_for_a_while),
         cmocka_unit_test(test_retry_after_is_seconds_or_a_date),
     };
 
