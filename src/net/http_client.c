@@ -34,7 +34,8 @@ struct exchange {
     struct http_reply *reply;
     struct http_field *fields;
     size_t head_bytes;
-    int failure; /* < 0: what a callback ended the call with */
+    bool head_whole; /* of the last answer, not of a "100 Continue" */
+    int failure;     /* < 0: what a callback ended the call with */
     struct err *err;
 };
 
@@ -105,13 +106,19 @@ place_of(const struct http_call *call, char place[PLACE_SIZE])
     return place;
 }
 
-static bool
-is_success(const struct exchange *x)
+static int
+status_of(const struct exchange *x)
 {
     long status = 0;
 
     curl_easy_getinfo(x->curl, CURLINFO_RESPONSE_CODE, &status);
-    return status >= 200 && status < 300;
+    return (int)status;
+}
+
+static bool
+is_success(const struct exchange *x)
+{
+    return status_of(x) >= 200 && status_of(x) < 300;
 }
 
 static int
@@ -159,6 +166,8 @@ on_header(char *line, size_t size, size_t count, void *arg)
         x->reply->field_count = 0;
         return len;
     }
+    if (*line == '\r' || *line == '\n')
+        x->head_whole = status_of(x) >= 200;
     if (colon == NULL)
         return len;
     if (x->reply->field_count == REPLY_FIELDS || x->head_bytes > REPLY_HEAD_MAX) {
@@ -275,6 +284,10 @@ set_up(struct exchange *x, struct curl_slist *headers, char note[CURL_ERROR_SIZE
     curl_easy_reset(curl);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, note);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+#if LIBCURL_VERSION_NUM >= 0x075700 /* 7.87 */
+    /* A resolver that does not answer would hold the call past its time. */
+    curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L);
+#endif
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
@@ -367,7 +380,6 @@ http_client_call(struct http_client *client, const struct http_call *call,
         .fields = arena_array(arena, struct http_field, REPLY_FIELDS),
         .err = err,
     };
-    long status = 0;
     CURLcode code;
     int r;
 
@@ -377,12 +389,13 @@ http_client_call(struct http_client *client, const struct http_call *call,
         return r;
     set_up(&x, headers, note);
     code = curl_easy_perform(client->curl);
-    if (x.failure < 0)
-        return x.failure;
-    if (code != CURLE_OK)
-        return explain(&x, code, note);
-    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &status);
-    reply.status = (int)status;
+    r = x.failure < 0 ? x.failure : code != CURLE_OK ? explain(&x, code, note) : 0;
+    if (r < 0 && !(call->head_suffices && x.head_whole))
+        return r;
+    if (r < 0)
+        err_clear(err);
+    reply.cut = r < 0;
+    reply.status = status_of(&x);
     reply.fields = x.fields;
     *ret_reply = reply;
     reply.body = (struct buf){0}; /* handed over */

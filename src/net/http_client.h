@@ -44,11 +44,13 @@ struct http_call {
     void *on_body_arg;
     http_progress_fn on_progress;
     void *on_progress_arg;
+    bool head_suffices; /* what befalls the body after a whole head is no failure */
 };
 
 struct http_reply {
     int status;
     struct buf body;    /* also the body of any status but 2xx (at most reply_max) */
+    bool cut;           /* of head_suffices: the body is not whole */
     int64_t body_bytes; /* received, wherever they went */
     const struct http_field *fields; /* in the arena */
     size_t field_count;
@@ -58,9 +60,10 @@ int http_client_new(struct http_client **ret_client, struct err *err) must_check
 void http_client_free(struct http_client *client);
 
 /*
- * 0 for every answer, whatever its status; then *ret_reply must be released.
- * -ERR_CONNECT, -ERR_TIMEOUT (both name the URL and a remedy), -ERR_TOO_LARGE,
- * -ERR_CANCELLED, -ERR_IO (fd), -ERR_PROTOCOL, -ERR_USAGE (not an http URL).
+ * 0 for every answer, whatever its status; then *ret_reply must be released. The name
+ * of a server that is not resolved in time holds up no call. -ERR_CONNECT, -ERR_TIMEOUT
+ * (both name the URL and a remedy), -ERR_TOO_LARGE, -ERR_CANCELLED, -ERR_IO (fd),
+ * -ERR_PROTOCOL, -ERR_USAGE (not an http URL).
  */
 int http_client_call(struct http_client *client, const struct http_call *call,
                      struct arena *arena, struct http_reply *ret_reply,

@@ -1,6 +1,6 @@
 /*
  * One call to a webhook's receiver. Nobody reads its answer, so no more of it is taken
- * than a limit; a 2xx is heard even if its body breaks off.
+ * than a limit, and what counts is the status, even if the body breaks off.
  */
 #include "worker/hook.h"
 
@@ -19,23 +19,6 @@
 #define CONNECT_MS 5000
 #define REPLY_MAX  ((size_t)64 << 10)
 
-struct heard {
-    size_t bytes;
-    bool any;
-};
-
-static int
-on_body(void *arg, const char *data, size_t len, struct err *err)
-{
-    struct heard *heard = (struct heard *)arg;
-
-    heard->any = true;
-    heard->bytes += len;
-    if (heard->bytes > REPLY_MAX)
-        return err_set(err, ERR_TOO_LARGE, "the rest of the answer is not read");
-    return 0;
-}
-
 static int
 on_progress(void *arg, int64_t done_bytes, int64_t total_bytes)
 {
@@ -46,8 +29,7 @@ on_progress(void *arg, int64_t done_bytes, int64_t total_bytes)
 
 static int
 call(const struct hook_send *send, const char *id, const struct buf *body,
-     int64_t now_s, struct heard *heard, struct arena *arena,
-     struct http_reply *ret_reply, struct err *err)
+     int64_t now_s, struct arena *arena, struct http_reply *ret_reply, struct err *err)
 {
     const struct http_field fields[] = {
         {"Content-Type", HOOK_EVENT_TYPE},
@@ -67,10 +49,9 @@ call(const struct hook_send *send, const char *id, const struct buf *body,
         .connect_timeout_ms = CONNECT_MS,
         .timeout_ms = send->webhook->timeout_us / US_PER_MS,
         .reply_max = REPLY_MAX,
-        .on_body = on_body,
-        .on_body_arg = heard,
         .on_progress = on_progress,
         .on_progress_arg = (void *)(uintptr_t)send,
+        .head_suffices = true,
     };
 
     return http_client_call(send->client, &order, arena, ret_reply, err);
@@ -85,17 +66,12 @@ hook_send(const struct hook_send *send, const struct request *request,
     scoped(http_reply_release) struct http_reply reply = {0};
     scoped(buf_release) struct buf body = {0};
     int64_t wall_us = clock_wall_us(send->clock);
-    struct heard heard = {0};
     struct err err = {0};
     int r;
 
     buf_init(&body, HOOK_EVENT_MAX);
     hook_event_add(&body, send->store_id, id, request);
-    r = call(send, id, &body, wall_us / US_PER_S, &heard, arena, &reply, &err);
-    if (r < 0 && heard.any) {
-        reply.status = 200; /* only the body of a 2xx comes that way */
-        r = 0;
-    }
+    r = call(send, id, &body, wall_us / US_PER_S, arena, &reply, &err);
     if (r == -ERR_CANCELLED)
         return r;
     ret_try->status = r == 0 ? reply.status : 0;

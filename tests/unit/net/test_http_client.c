@@ -304,43 +304,141 @@ test_a_header_with_a_line_end_is_not_sent(void **state)
 
 #define WITH_RIG(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
-/* Answers one connection with what is no HTTP. */
+/* Answers one connection with what no server of ours would say, and closes it. */
+struct oddity {
+    int listener;
+    const char *head;
+    size_t body_bytes;
+    pthread_t thread;
+};
+
 static void *
-answer_garbage(void *arg)
+answer_oddly(void *arg)
 {
-    static const char garbage[] = "\x7f\x01\x02 no HTTP \xff\r\n\r\n";
-    int fd = accept(*(int *)arg, NULL, NULL);
+    const struct oddity *odd = arg;
+    int fd = accept(odd->listener, NULL, NULL);
     char asked[1000];
+    char piece[1000];
 
     assert_true(fd >= 0);
     assert_true(read(fd, asked, sizeof(asked)) > 0);
-    assert_true(write(fd, garbage, sizeof(garbage)) == sizeof(garbage));
+    assert_true(send(fd, odd->head, strlen(odd->head), MSG_NOSIGNAL) > 0);
+    memset(piece, 'x', sizeof(piece));
+    for (size_t left = odd->body_bytes; left > 0;) {
+        size_t len = left < sizeof(piece) ? left : sizeof(piece);
+        ssize_t n = send(fd, piece, len, MSG_NOSIGNAL);
+
+        if (n <= 0)
+            break; /* nobody reads it to the end */
+        left -= (size_t)n;
+    }
     close(fd);
     return NULL;
+}
+
+static void
+odd_begin(struct fixture *f, struct oddity *odd)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+
+    odd->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(odd->listener, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(listen(odd->listener, 1), 0);
+    assert_int_equal(getsockname(odd->listener, (struct sockaddr *)&address, &size), 0);
+    assert_int_equal(pthread_create(&odd->thread, NULL, answer_oddly, odd), 0);
+    snprintf(f->url, sizeof(f->url), "http://127.0.0.1:%d/", ntohs(address.sin_port));
+}
+
+static void
+odd_end(struct oddity *odd)
+{
+    pthread_join(odd->thread, NULL);
+    close(odd->listener);
 }
 
 static void
 test_an_answer_that_is_no_http_is_blamed_on_the_server_not_on_the_address(void **state)
 {
     struct fixture *f = *state;
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof(address);
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct oddity odd = {.head = "\x7f\x01\x02 no HTTP \xff\r\n\r\n"};
     scoped(http_reply_release) struct http_reply reply = {0};
-    pthread_t thread;
 
-    assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(listen(listener, 1), 0);
-    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
-    assert_int_equal(pthread_create(&thread, NULL, answer_garbage, &listener), 0);
-    snprintf(f->url, sizeof(f->url), "http://127.0.0.1:%d/", ntohs(address.sin_port));
+    odd_begin(f, &odd);
     assert_int_equal(
         call(f, &(struct http_call){.method = "GET", .url = f->url}, &reply),
         -ERR_PROTOCOL);
     assert_non_null(strstr(f->err.text, "gave no proper HTTP answer"));
-    pthread_join(thread, NULL);
-    close(listener);
+    odd_end(&odd);
+}
+
+#define LATER  "HTTP/1.1 503 Later\r\nRetry-After: 7\r\n"
+#define REFUSE "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 410 Gone\r\nRetry-After: 7\r\n"
+
+/* One row twice: for who needs the whole answer, and for whom its head suffices. */
+static void
+test_who_needs_no_body_gets_the_head_of_an_answer_whose_body_fails(void **state)
+{
+    static const struct {
+        const char *head;
+        size_t body_bytes;
+        int status;
+        int whole; /* what else the call ends with */
+        int head_only;
+    } rows[] = {
+        {LATER "Content-Length: 1000000\r\n\r\n", 1000000, 503, -ERR_TOO_LARGE, 0},
+        {LATER "Content-Length: 1000\r\n\r\n", 10, 503, -ERR_CONNECT, 0},
+        {LATER "Transfer-Encoding: chunked\r\n\r\n5\r\n", 5, 503, -ERR_CONNECT, 0},
+        {REFUSE "Content-Length: 1000000\r\n\r\n", 1000000, 410, -ERR_TOO_LARGE, 0},
+        {REFUSE "Content-Length: 10\r\n\r\n", 10, 410, 0, 0},
+        {LATER "Content-Length: 1000\r\n", 0, 0, -ERR_CONNECT, -ERR_CONNECT},
+        {"HTTP/1.1 100 Continue\r\n\r\n", 0, 0, -ERR_CONNECT, -ERR_CONNECT},
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < 2 * array_len(rows); i++) {
+        scoped(http_reply_release) struct http_reply reply = {0};
+        size_t row = i / 2;
+        bool head_only = i % 2;
+        int wanted = head_only ? rows[row].head_only : rows[row].whole;
+        struct oddity odd = {.head = rows[row].head,
+                             .body_bytes = rows[row].body_bytes};
+        struct http_call what = {.method = "GET",
+                                 .url = f->url,
+                                 .reply_max = 64 << 10,
+                                 .head_suffices = head_only};
+        int r;
+
+        odd_begin(f, &odd);
+        r = call(f, &what, &reply);
+        odd_end(&odd);
+        if (r != wanted)
+            fail_msg("%zu: %d (%s) and not %d", i, r, f->err.text, wanted);
+        if (r < 0)
+            continue;
+        assert_int_equal(f->err.code, 0);
+        assert_int_equal(reply.status, rows[row].status);
+        assert_int_equal(reply.cut, rows[row].whole != 0);
+        assert_string_equal(http_reply_field(&reply, "Retry-After"), "7");
+    }
+}
+
+/* The status is known, the rest does not come. */
+static void
+test_an_answer_whose_body_does_not_come_in_time_has_its_head(void **state)
+{
+    struct fixture *f = *state;
+    scoped(http_reply_release) struct http_reply reply = {0};
+    struct http_call what = {.method = "GET",
+                             .url = url(f, "/stream"),
+                             .timeout_ms = 100,
+                             .head_suffices = true};
+
+    assert_int_equal(call(f, &what, &reply), 0);
+    assert_int_equal(reply.status, 200);
+    assert_true(reply.cut);
+    http_stream_end(rig_take_held(&f->rig));
 }
 
 int
@@ -360,9 +458,10 @@ main(void)
         WITH_RIG(test_a_server_that_breaks_off_is_told),
         WITH_RIG(test_only_http_addresses_are_called),
         WITH_RIG(test_a_header_with_a_line_end_is_not_sent),
-        cmocka_unit_test_setup_teardown(
-            test_an_answer_that_is_no_http_is_blamed_on_the_server_not_on_the_address,
-            set_up, tear_down),
+        WITH_RIG(
+            test_an_answer_that_is_no_http_is_blamed_on_the_server_not_on_the_address),
+        WITH_RIG(test_who_needs_no_body_gets_the_head_of_an_answer_whose_body_fails),
+        WITH_RIG(test_an_answer_whose_body_does_not_come_in_time_has_its_head),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
