@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import datetime
 import hashlib
 import hmac
 import http.server
@@ -16,6 +17,7 @@ from pawl_env import Site, wait_for
 KEY = b"0123456789abcdef01234567"
 SECRET = "whsec_" + base64.b64encode(KEY).decode()
 OLD = "the-secret-before"
+LONG = ("/long", "/gone", "/busy")  # they say much, whatever their status
 
 
 class Receiver:
@@ -40,7 +42,9 @@ class Receiver:
                 self.send_response(code)
                 if code == 302:
                     self.send_header("Location", f"{receiver.url}/good")
-                body = b"x" * (1_000_000 if self.path == "/long" else 0)
+                if code == 503:
+                    self.send_header("Retry-After", "3000")
+                body = b"x" * (1_000_000 if self.path in LONG else 0)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 with contextlib.suppress(OSError):  # nobody reads it to the end
@@ -85,12 +89,16 @@ def hook_jobs(*names):
     return quick + jobs.variant(jobs.SLOW, "slow", webhook="good")
 
 
+def seconds_of(time):
+    return datetime.datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp()
+
+
 @pytest.fixture
 def world(request, cluster, monkeypatch):
     """A receiver, and a site on either database whose jobs are named like the paths."""
     monkeypatch.setenv("HOOK_KEY", f"{SECRET} {OLD}")
     receiver = Receiver(good=[200], fails=[500, 200], moved=[302], gone=[410], hangs=[None, 200],
-                        long=[200])
+                        long=[200], busy=[503])
     names = list(receiver.answers)
     hooks = "".join(f"  {n[1:]}: {{url: '{receiver.url}{n}', key: HOOK_KEY, timeout: 500ms}}\n"
                     for n in names)
@@ -111,7 +119,7 @@ both = pytest.mark.parametrize("world", ["sqlite", "pg"], indirect=True)
 def test_a_webhook_is_told_signed_and_again_until_it_is_heard(world):
     site, receiver = world
     site.up()
-    ids = {name: site.submit_id(name) for name in ("good", "fails", "moved", "gone", "long")}
+    ids = {name: site.submit_id(name) for name in ("good", "fails", "moved", "gone", "long", "busy")}
     done = site.wait_done(ids["good"])
 
     ((path, headers, event),) = receiver.heard(ids["good"])
@@ -140,6 +148,13 @@ def test_a_webhook_is_told_signed_and_again_until_it_is_heard(world):
     assert "302" in waits["lastError"] and waits["nextTry"] > done["finishedAt"]
     assert "moved waits; 1 tries, next at" in site.pawl("show", str(ids["moved"])).stdout
 
+    # Later, when the receiver wants it, however long its page is.
+    (waits,) = wait_for(lambda: (w := site.get(ids["busy"])["webhooks"]) and w[0]["lastError"]
+                        and w, "it says why it waits")
+    assert "503" in waits["lastError"]
+    wait_s = seconds_of(waits["nextTry"]) - seconds_of(site.get(ids["busy"])["finishedAt"])
+    assert 2999 <= wait_s <= 3060
+
     # Given up by the receiver.
     wait_for(lambda: site.count("audit", "act = 'webhook-given-up'") == 1, "it is given up")
     assert len(receiver.of(ids["gone"])) == 1
@@ -149,9 +164,9 @@ def test_a_webhook_is_told_signed_and_again_until_it_is_heard(world):
     # The same event once more, under the same id, until it is heard.
     first, second = receiver.heard(ids["fails"], times=2)
     assert first[1]["webhook-id"] == second[1]["webhook-id"] and first[2] == second[2]
-    wait_for(lambda: site.count("delivery") == 1, "only what was moved still waits")
+    wait_for(lambda: site.count("delivery") == 2, "only those that moved or are busy wait")
     assert site.get(ids["fails"])["webhooks"] == site.get(ids["good"])["webhooks"] == []
-    assert [len(receiver.of(ids[n])) for n in ("good", "fails", "long")] == [1, 2, 1]
+    assert [len(receiver.of(ids[n])) for n in ("good", "fails", "long", "busy")] == [1, 2, 1, 1]
 
 
 @both
@@ -183,6 +198,7 @@ def test_what_was_being_told_when_its_worker_was_killed_is_told_by_the_next_star
     request_id = site.submit_id("hangs")
     first = receiver.heard(request_id)
     site.worker.kill()
+    site.store_do("UPDATE pawl.delivery SET due_at = 1")  # its lease is over
     site.restart_worker()
     told = receiver.heard(request_id, times=2)
     assert told[1][1]["webhook-id"] == first[0][1]["webhook-id"]
