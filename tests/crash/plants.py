@@ -27,6 +27,7 @@ SITES = 2  # of those that only kills show
 KILLS = {"kill": 95, "term": 5}
 FREEZES = {"freeze": 40, "kill": 60}
 FEW = {"kill": 50, "clock": 50}
+RARE = {"kill": 10, "clock": 90}  # most live long enough to be called dead
 
 # name: (store, faults, kills at most, rules that name it)
 STORMS = {
@@ -37,7 +38,7 @@ STORMS = {
                                                  "key-two-ids"}),
     "cursor_apart": ("sqlite", KILLS, 400, {"stale-write"}),
     "finish_alone": ("sqlite", KILLS, 40, {"attempts", "chain"}),
-    "rescue_by_age": ("pg", FEW, 60, {"rescued-alive"}),
+    "rescue_by_age": ("pg", RARE, 60, {"rescued-alive"}),
     "sweep_without_mark": ("sqlite", {"disk": 1}, 1, {"rescued-alive"}),
     "look_then_insert": ("pg", FEW, 60, {"key-two-ids"}),
     "publish_after_outcome": ("sqlite", KILLS, 400, {"file-missing"}),
