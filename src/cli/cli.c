@@ -225,8 +225,11 @@ translate(struct cli *cli, struct err *err)
         !str_eq(cli->verb->args, "JOB"))
         return; /* what restarts a request names its job itself */
     err_clear(err);
-    err_set(err, ERR_JOB_NOT_FOUND, "there is no job %.100s; `pawl jobs` lists them",
-            job);
+    err_set(
+        err, ERR_JOB_NOT_FOUND,
+        "there is no job %.100s; `pawl jobs` lists them. One that was just added to "
+        "pawl.yaml comes with the next start of `pawl serve` or a worker",
+        job);
 }
 
 static int

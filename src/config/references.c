@@ -55,6 +55,14 @@ database_at(const struct config *config, size_t i)
 }
 
 /* Is name among the names that at answers? If not: "there is no WHAT name". */
+/* Is it not even written as a variable's name? Then it may be what must not be told. */
+static bool
+names_a_secret(const char *name, const char *what)
+{
+    return str_eq(what, "key") &&
+           name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] != '\0';
+}
+
 static void
 check_name(struct reading *reading, const struct ynode *node, const char *name,
            name_at_fn at, const char *what, const char *where)
@@ -72,7 +80,12 @@ check_name(struct reading *reading, const struct ynode *node, const char *name,
         if (str_eq(names[i], name))
             return;
     }
-    if (str_nearest(name, names, count) != NULL)
+    if (names_a_secret(name, what))
+        reading_problem(reading, node,
+                        "this is no name of a key: write the name of an environment "
+                        "variable that stands under %s, never the secret itself",
+                        where);
+    else if (str_nearest(name, names, count) != NULL)
         reading_problem(reading, node, "there is no %s %s%s", what, name,
                         reading_hint(reading, name, names, count));
     else

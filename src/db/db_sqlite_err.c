@@ -99,7 +99,8 @@ remedy_of(int rc)
     switch (rc & 0xff) {
     case SQLITE_BUSY:
         return "; another connection holds the lock: end its transaction, or allow "
-               "more time";
+               "more time. If it is a step that reads and writes this database at "
+               "once, run `PRAGMA journal_mode=WAL` on it";
     case SQLITE_FULL:
         return "; free some disk space";
     case SQLITE_CANTOPEN:

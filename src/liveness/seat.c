@@ -25,8 +25,8 @@ take_lock(const char *folder, struct lockfile *ret_lock, struct err *err)
     r = lockfile_take(buf_str(&path), "worker", ret_lock, holder, err);
     if (r == LOCKFILE_HELD)
         return err_set(err, ERR_STORE_HELD,
-                       "worker.state %s: seat taken by %s; stop that worker, or give "
-                       "this one a state folder of its own",
+                       "state %s: seat taken by %s; stop that worker, or give this "
+                       "one a `state` folder of its own (PAWL_STATE)",
                        folder, holder);
     return r;
 }

@@ -429,7 +429,8 @@ queue_backfill(struct store *store, const struct backfill_order *order, int64_t 
     if (order->parallel > 1 && order->job->duplicates == QUEUE_DUPLICATES_REFUSE)
         return err_set(err, ERR_INVALID,
                        "parallel: job %s allows one request at a time (duplicates: "
-                       "refuse), so its items run one after the other",
+                       "refuse): leave it out, so that its items run one after the "
+                       "other, or set `duplicates` of the job",
                        order->job->name);
     r = store_write(store, STORE_NORMAL, make_fn, &making, err);
     if (r < 0)

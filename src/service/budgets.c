@@ -116,7 +116,7 @@ forecast_calls(const struct service *service, const struct submit_order *order,
     forecast.limit = budget->per_day;
     forecast.used = state.used;
     left = left_of(budget, &state);
-    if (forecast.planned > left)
+    if (forecast.planned > left && !(order->has_max_calls && order->max_calls <= left))
         snprintf(forecast.warning, sizeof(forecast.warning),
                  "About %" PRId64 " calls are needed, budget %s has %" PRId64
                  " left today: the run will stop when they are used up. Ask again on "

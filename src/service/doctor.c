@@ -140,8 +140,8 @@ look_at_keys(struct doctor *doctor)
             missing++;
             doctor_say(
                 doctor, DOCTOR_WARNING, "keys",
-                "set it in the environment of the worker; jobs that need it wait "
-                "for a worker that has it",
+                "set it in the environment of the worker, if `pawl workers` does not "
+                "show it there: what needs it waits for a worker that has it",
                 "key %s is named, but not in the environment here", config->keys[i]);
         }
     if (missing == 0)

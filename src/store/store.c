@@ -12,7 +12,9 @@
 #include "store/private.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #define CONNECTIONS_DEFAULT  8
@@ -222,6 +224,18 @@ keep_options(struct store *store, const struct store_options *options)
     };
 }
 
+/* The server's own words do not say where its roles come from. */
+static void
+tell_of_roles(struct err *err)
+{
+    size_t len = strlen(err->text);
+
+    if (strstr(err->text, "role \"") && strstr(err->text, "does not exist"))
+        snprintf(err->text + len, sizeof(err->text) - len,
+                 "; `pawl migrate`, once with an administrator's URL in PAWL_STORE, "
+                 "makes pawl's roles");
+}
+
 int
 store_open(const struct store_options *options, struct store **ret_store,
            struct err *err)
@@ -238,6 +252,8 @@ store_open(const struct store_options *options, struct store **ret_store,
         r = take_lock(store, options->role ? options->role : "pawl", err);
     if (r == 0)
         r = prepare_schema(store, options->migrate, &first, err);
+    if (r < 0 && store->kind == DB_PG)
+        tell_of_roles(err);
     if (r == 0)
         r = open_pool(store, options->connections, err);
     if (r == 0 && store->kind == DB_PG && !options->migrate) {

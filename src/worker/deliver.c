@@ -132,8 +132,13 @@ choose_hooks(struct deliver *deliver)
         struct hook *hook = &deliver->hooks[deliver->count];
         struct err err = {0};
 
-        if (str_empty(value))
+        if (str_empty(value)) {
+            log_line(deliver->options.log, LOG_WARN,
+                     "a webhook is left to other workers: its key is not in the "
+                     "environment of this process",
+                     log_str("webhook", webhook->name), log_str("key", webhook->key));
             continue;
+        }
         *hook = (struct hook){.config = webhook};
         if (hook_secrets_read(value, &deliver->arena, &hook->secrets, &err) < 0) {
             log_line(deliver->options.log, LOG_ERROR,

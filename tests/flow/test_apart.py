@@ -59,6 +59,8 @@ def memory_of(pid):
     with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb") as memory:
         for line in maps:
             first, last, mode = re.match(r"(\w+)-(\w+) (\S+)", line).groups()
+            if int(last, 16) - int(first, 16) > 1 << 32:
+                continue  # a sanitizer's own map of the memory
             if mode.startswith("rw") and "[v" not in line:
                 memory.seek(int(first, 16))
                 yield memory.read(int(last, 16) - int(first, 16))

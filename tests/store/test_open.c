@@ -167,6 +167,20 @@ test_a_store_that_cannot_be_reached_says_so(struct harness *h)
 }
 
 static void
+test_a_role_that_is_not_there_is_told_with_who_makes_it(struct harness *h)
+{
+    const char *at = strchr(h->url, '@');
+    char url[256];
+    struct store_options options = {.url = url};
+    struct store *store = NULL;
+    struct err err = {0};
+
+    snprintf(url, sizeof(url), "postgresql://pawl_nobody%s", at);
+    assert_int_equal(store_open(&options, &store, &err), -ERR_STORE);
+    assert_non_null(strstr(err.text, "pawl migrate"));
+}
+
+static void
 test_ranges_of_ids_are_opened_ahead(struct harness *h)
 {
     const long long size = 1 << 24;
@@ -265,6 +279,7 @@ main(void)
         store_test_sqlite(test_a_second_owner_is_told_who_holds_the_file),
         store_test_sqlite(test_a_store_in_memory_is_refused),
         store_test_pg(test_a_store_that_cannot_be_reached_says_so),
+        store_test_pg(test_a_role_that_is_not_there_is_told_with_who_makes_it),
         store_test_pg(test_ranges_of_ids_are_opened_ahead),
         store_test(test_the_view_shows_each_state),
         store_test(test_A9_B9_impossible_rows_are_refused_by_the_database),
