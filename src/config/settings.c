@@ -104,7 +104,7 @@ static const struct setting api_rows[] = {
     {"max_body", SETTING_BYTES, IN(config, api.max_body), "1MiB",
      KIB, 64 * MIB, .reloadable = true, .help = "largest body of a request"},
     {"max_connections", SETTING_INTEGER, IN(config, api.max_connections), "1000",
-     1, 100000, .help = "open at once; more wait"},
+     1, 100000, .help = "open at once; more are answered 503"},
     {"max_bulk", SETTING_INTEGER, IN(config, api.max_bulk), "10000",
      1, 10000, .reloadable = true, .help = "requests in one `POST /requests`"},
     {"header_timeout", SETTING_DURATION, IN(config, api.header_timeout_us), "10s",

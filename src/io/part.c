@@ -43,6 +43,11 @@ part_open_fd(struct part *part, const char *path, int flags, struct err *err)
 {
     int fd = open(path, flags | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
 
+    if (fd < 0 && errno == ENOENT && (flags & O_CREAT))
+        return err_set(err, ERR_IO,
+                       "the results folder has gone away: there is no folder for %s; "
+                       "mount it again, or start pawl anew, which makes it",
+                       path);
     if (fd < 0)
         return err_errno(err, ERR_IO, errno, "cannot open the result part %s", path);
     part_release(part);

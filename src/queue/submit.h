@@ -90,7 +90,8 @@ int queue_submit_in(struct db *db, const struct submit_order *orders, size_t cou
 
 /*
  * `pawl run`: insert the request and take it at once for this worker, in one
- * transaction; it is never in ready. The same refusals as queue_submit.
+ * transaction; it is never in ready. One that is answered by another (a next try that
+ * waits, or `reuse`) takes that one. The same refusals as queue_submit.
  */
 int queue_submit_claimed(struct store *store, const struct submit_order *order,
                          const char *worker, struct submit_answer *ret_answer,

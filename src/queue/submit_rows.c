@@ -15,6 +15,8 @@
 #include "store/store.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #define FEW 4
 
@@ -218,13 +220,14 @@ enter_one_pg(struct submission *sub, const struct draft *draft, struct err *err)
 
 /* Straight into claim; a reuse key would end with the claim, so it is not kept. */
 static int
-write_claim(struct submission *sub, struct submit_claimer *claimer, struct err *err)
+write_claim(struct submission *sub, struct submit_claimer *claimer, int64_t id,
+            const char *lane, struct err *err)
 {
     const struct draft *draft = &sub->drafts[0];
     scoped(db_rows_end) struct db_rows rows = {0};
     struct claim_row row = {
         .job = draft->order->job->name,
-        .lane = draft->order->lane,
+        .lane = lane,
         .worker = claimer->worker,
     };
     int r;
@@ -238,12 +241,36 @@ write_claim(struct submission *sub, struct submit_claimer *claimer, struct err *
     db_rows_end(&rows);
     row.token = claimer->token;
     row.claimed_at_us = sub->now_us;
-    r = queue_claim_put(sub->db, &row, draft->id, draft->id, err);
+    r = queue_claim_put(sub->db, &row, id, id, err);
     if (r == 0)
         r = queue_pause_refuse_in(sub->db, row.job, row.lane, err);
     if (r == 0 && draft->order->job->duplicates == QUEUE_DUPLICATES_REUSE)
         r = db_run(sub->db, store_sql(sub->db, STMT_QUEUE_ACTIVE_RELEASE_RANGE), err,
-                   p_i64(draft->id), p_i64(draft->id));
+                   p_i64(id), p_i64(id));
+    return r;
+}
+
+/* It was answered by one that is queued already, such as a next try: that one is taken,
+ * unless it waits for others or has begun elsewhere. */
+static int
+claim_other(struct submission *sub, struct submit_claimer *claimer, struct err *err)
+{
+    const struct submit_answer *answer = &sub->answers[0];
+    int64_t now_us;
+    int r = queue_later_lift(sub->db, answer->request_id, err);
+
+    if (r >= 0)
+        r = queue_ready_take(sub->db, answer->request_id, &now_us, err);
+    if (r < 0)
+        return r;
+    if (r > 0)
+        return write_claim(sub, claimer, answer->request_id, answer->lane, err);
+    r = err_set(
+        err, ERR_JOB_ALREADY_RUNNING,
+        "job %s has request %" PRId64 ", which waits or runs already; `pawl why "
+        "%" PRId64 "` tells what for",
+        sub->drafts[0].order->job->name, answer->request_id, answer->request_id);
+    snprintf(err->detail, sizeof(err->detail), "%" PRId64, answer->request_id);
     return r;
 }
 
@@ -262,7 +289,7 @@ submit_write_rows(struct submission *sub, struct submit_claimer *claimer,
         n_new++;
     }
     if (n_new == 0)
-        return 0;
+        return claimer ? claim_other(sub, claimer, err) : 0;
     if (n_new == 1 && !claimer && !last->not_before_us && !last->reason &&
         db_kind(sub->db) == DB_PG)
         return enter_one_pg(sub, last, err);
@@ -270,5 +297,6 @@ submit_write_rows(struct submission *sub, struct submit_claimer *claimer,
     if (r < 0)
         return r;
     assert(!claimer || sub->count == 1);
-    return claimer ? write_claim(sub, claimer, err) : write_spans(sub, err);
+    return claimer ? write_claim(sub, claimer, last->id, last->order->lane, err)
+                   : write_spans(sub, err);
 }

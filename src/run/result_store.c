@@ -114,6 +114,15 @@ check_marker(const char *folder, const char *store_id, struct err *err)
     return 0;
 }
 
+bool
+result_store_is_marked(const char *folder)
+{
+    char path[PATH_MAX_LEN];
+    struct err ignored = {0};
+
+    return join(path, sizeof(path), &ignored, folder, MARKER) == 0 && fs_exists(path);
+}
+
 static void
 result_store_closep(struct result_store **results)
 {

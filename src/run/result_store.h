@@ -38,6 +38,9 @@ int result_store_open(const char *folder, const char *store_id,
                       struct result_store **ret_results, struct err *err) must_check;
 void result_store_close(struct result_store *results);
 
+/* Has this folder been opened before, by any store? */
+bool result_store_is_marked(const char *folder);
+
 /* The absolute path of the part that one step of one claim writes. */
 int result_store_part(const struct result_store *results, int64_t instance,
                       const char *step, int64_t token, char *ret_path, size_t size,

@@ -14,6 +14,7 @@
 #include "io/formats.h"
 #include "queue/finish.h"
 #include "queue/job.h"
+#include "run/parts.h"
 #include "run/result_store.h"
 #include "store/store.h"
 #include "store/wake.h"
@@ -425,6 +426,18 @@ record(struct run *run, struct end *end, struct run_report *report)
     store_wake(run->env->store, WAKE_DONE);
 }
 
+/* Ours has all of the part that we went on from; what stays is found by the next look
+ * at all (leavings.c of worker). */
+static void
+drop_superseded(struct run *run)
+{
+    struct err ignored = {0};
+    int64_t dropped = 0;
+
+    (void)!parts_drop_uncovered(run->env->store, run->env->results, run->instance_id, 0,
+                                &dropped, &ignored);
+}
+
 /* Before the end is recorded: after that nobody would look for what a kill leaves. A
  * part that a chunk was committed into stays while the instance can be gone on with.
  * Whoever slept too long to know that its claim is gone leaves alone what the next run
@@ -441,6 +454,8 @@ tidy(struct run *run, enum request_outcome outcome)
                                       run->token.number);
     else if (run->instance_id && !run->committed)
         result_store_drop_parts(run->env->results, run->instance_id, run->token.number);
+    else if (run->instance_id && run->goes_on && run_wish(run) != RUN_LOST)
+        drop_superseded(run);
     if (run->temp_folder)
         fs_remove_tree_quietly(run->temp_folder);
     if (run->files_folder && run->instance_id && over)

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/strs.h"
 #include "config/config.h"
+#include "run/result_store.h"
 #include "service/doctor_private.h"
 
 #include <inttypes.h>
@@ -235,6 +236,13 @@ doctor_run(const struct doctor_order *order, struct arena *arena,
                    "run pawl as a user of its own", "we run as root");
     look_through_store(&doctor);
     look_at_room(&doctor, "results", order->config->results);
+    if (access(order->config->results, F_OK) == 0 &&
+        !result_store_is_marked(order->config->results))
+        doctor_say(&doctor, DOCTOR_WARNING, "disk",
+                   "if results were kept there, mount their folder again; a new one is "
+                   "marked at the next start",
+                   "results %s is not marked as a store's: has its disk gone away?",
+                   order->config->results);
     look_at_room(&doctor, "state", order->config->state);
     look_at_keys(&doctor);
 }

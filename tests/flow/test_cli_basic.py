@@ -264,6 +264,18 @@ def test_run_carries_a_job_out_here(place):
     assert "COMPLETED, 2 read, 2 written\n" in told
 
 
+def test_run_again_takes_the_next_try_that_waits(place):
+    (place / "pawl.yaml").write_text(CONFIG.replace(
+        "  broken:\n", "  broken:\n    retry: {attempts: 3, backoff: 4m, on: [ERROR]}\n"))
+    for attempt in (1, 2, 3):
+        done = pawl(place, "run", "broken")
+        assert done.returncode == 1 and "nowhere" in done.stdout, done.stderr
+        number = re.search(r"request (\d+) FAILED", done.stdout)[1]
+        shown = json.loads(pawl(place, "show", number, "--json").stdout)
+        assert (shown["outcome"], shown["attempt"]) == ("ERROR", attempt)
+    assert "0 findings" in pawl(place, "fsck").stdout
+
+
 def test_run_of_a_job_that_fails_exits_1_with_the_cause(place):
     done = pawl(place, "run", "broken", "-o", "out.csv")
     assert done.returncode == 1

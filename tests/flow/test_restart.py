@@ -28,6 +28,15 @@ JOBS = f"""\
         chunk: 4
         read: {{database: pg, sql: "{READ}"}}
         write: {{database: main, rows: "INSERT INTO effect (tag, n) VALUES (:tag, :n)"}}
+  file:
+    params:
+      rows: {{type: integer, default: 40}}
+      tag: {{type: string, default: ""}}
+    steps:
+      - name: rows
+        chunk: 4
+        read: {{database: pg, sql: "{READ}"}}
+        write: {{file: "rows.csv"}}
   purge:
     params:
       source: {{type: string, default: A}}
@@ -38,7 +47,7 @@ JOBS = f"""\
         read: {{database: pg, sql: "SELECT 1 / 0 AS n"}}
         write: {{database: main, rows: "INSERT INTO effect (tag, n) VALUES ('x', :n)"}}
 """
-JOBS += jobs.variant(JOBS[:JOBS.index("  purge:")], "free", duplicates="allow")
+JOBS += jobs.variant(JOBS[:JOBS.index("  file:")], "free", duplicates="allow")
 
 
 @pytest.fixture(scope="module", params=["sqlite", "pg"])
@@ -130,6 +139,21 @@ def test_A20_A22_a_stopped_run_goes_on_and_repeats_nothing(site):
     # The step that was complete was not done again.
     assert len(numbers(site, "before")) == begun + 1
     assert step(after, "before")["executionId"] == before["executionId"]
+
+
+def test_A20_a_part_goes_when_the_next_run_has_all_of_it(site):
+    for _ in range(3):
+        with closed_gate(site):
+            request_id = site.submit_id("file", tag="part")
+            wait_for(lambda: site.sql("SELECT 1 AS x FROM pawl.step_execution s JOIN "
+                                      "pawl.execution e ON e.id = s.execution_id "
+                                      f"WHERE e.request_id = {request_id}"), "it runs")
+            assert site.call("POST", f"/api/v1/requests/{request_id}/stop").status == 202
+        assert site.wait_final(request_id)["outcome"] == "STOPPED"
+        assert len(site.parts_of(request_id)) == 1, site.parts()
+    done = site.wait_done(site.submit_id("file"))
+    assert done["result"]["rows"] == 40
+    assert site.parts_of(done["requestId"]) == []
 
 
 def test_A32_another_value_or_restart_false_begins_anew(site):

@@ -531,6 +531,31 @@ test_pawl_run_takes_its_request_at_once(struct harness *h)
     assert_ok(try_submit(h, &order, &other, &err), &err);
 }
 
+static void
+test_pawl_run_takes_the_one_that_is_queued_already(struct harness *h)
+{
+    struct queue_job job = job_of("again", QUEUE_DUPLICATES_REUSE);
+    struct submit_order order = order_of(&job);
+    scoped(arena_release) struct arena arena = {0};
+    struct submit_answer queued, answer;
+    struct request request;
+    struct claim claim = {0};
+    struct err err = {0};
+
+    assert_ok(try_submit(h, &order, &queued, &err), &err);
+    order.source = SOURCE_CLI;
+    assert_ok(
+        queue_submit_claimed(h->store, &order, "cli-1", &answer, &claim.token, &err),
+        &err);
+    assert_int_equal(answer.request_id, queued.request_id);
+    request = get(h, &arena, answer.request_id);
+    assert_int_equal(request.status, REQUEST_RUNNING);
+    assert_string_equal(request.worker, "cli-1");
+    assert_int_equal(rows_in(h, "ready") + rows_in(h, "active"), 0);
+    finish_ok(h, answer.request_id, &claim, OUTCOME_COMPLETED);
+    assert_int_equal(rows_in(h, "request"), 1);
+}
+
 int
 main(void)
 {
@@ -558,6 +583,7 @@ main(void)
         store_test_pgbouncer(
             test_a_key_held_by_an_open_transaction_is_answered_in_time),
         store_test(test_pawl_run_takes_its_request_at_once),
+        store_test(test_pawl_run_takes_the_one_that_is_queued_already),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -168,6 +168,7 @@ test_a_house_in_order(struct harness *h)
     assert_line(&house, DOCTOR_OK, "workers", "1 live, 0 dead");
     assert_line(&house, DOCTOR_OK, "lanes", "served");
     assert_int_not_equal(level_of(&house, "disk", "results"), -1);
+    assert_line(&house, DOCTOR_WARNING, "disk", "is not marked as a store's");
     if (h->kind == HARNESS_SQLITE) {
         assert_line(&house, DOCTOR_OK, "database", "SQLite 3.");
         assert_line(&house, DOCTOR_OK, "settings", "journal_mode is wal");
