@@ -8,7 +8,7 @@ import time
 
 import pytest
 import flow_jobs as jobs
-from pawl_env import Site, wait_for
+from pawl_env import PAWL, Site, wait_for
 
 TRIVIAL = """\
   trivial:
@@ -131,6 +131,8 @@ def test_B11_idle_means_no_query_per_second(pool, cluster):
     else:
         now = os.stat(pool.folder / "pawl.db-wal")
         assert (now.st_size, now.st_mtime_ns) == (wal.st_size, wal.st_mtime_ns)
+    if "tsan" in PAWL:
+        return  # a thread of the sanitizer's own wakes up ten times a second
     woken = {s.name: wakeups(s) - before[s.name] for s in live}
     print(f"wake-ups in {SILENCE_S} s, {pool.kind}: {woken}")
     for name, count in woken.items():
