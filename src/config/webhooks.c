@@ -39,6 +39,29 @@ is_loopback(const char *host)
     return strcasecmp(host, "localhost") == 0;
 }
 
+/* Labels with a dot between, and perhaps one behind; where the last is a number, all of
+ * them are an address. */
+static bool
+is_host(const char *host)
+{
+    const char *rest = host;
+    const char *last;
+    struct in_addr v4;
+
+    if (strlen(host) > HOST_MAX || strspn(host, HOST_CHARS) != strlen(host))
+        return false;
+    do {
+        size_t len = strcspn(rest, ".");
+
+        if (len == 0 || rest[0] == '-' || rest[len - 1] == '-')
+            return false;
+        last = rest;
+        rest += len + (rest[len] == '.');
+    } while (*rest != '\0');
+    return strspn(last, "0123456789.") < strlen(last) ||
+           inet_pton(AF_INET, host, &v4) == 1;
+}
+
 /* The host of "host", "host:port" or "[address]:port"; false if it is none of these. */
 static bool
 split_authority(char *text, const char **ret_host)
@@ -61,8 +84,7 @@ split_authority(char *text, const char **ret_host)
         return inet_pton(AF_INET6, text + 1, &v6) == 1;
     }
     *ret_host = text;
-    return *text != '\0' && strlen(text) <= HOST_MAX &&
-           strspn(text, HOST_CHARS) == strlen(text);
+    return is_host(text);
 }
 
 static bool

@@ -54,8 +54,8 @@ queue_deliveries_due(struct store *store, const char *const *webhooks, size_t co
 
 struct call {
     const char *webhook;
-    bool fresh;
-    int64_t us; /* lease, or wait */
+    int64_t since_us; /* 0 = any */
+    int64_t us;       /* lease, or wait */
     struct delivery delivery;
     const char *why;
 };
@@ -66,7 +66,9 @@ take_fn(struct db *db, void *arg, struct err *err)
     struct call *call = (struct call *)arg;
     scoped(db_rows_end) struct db_rows rows = {0};
     int r = db_ask(db, store_sql(db, STMT_DELIVERY_TAKE), &rows, err, p_i64(call->us),
-                   p_text(call->webhook), p_i64(!call->fresh));
+                   p_text(call->webhook),
+                   p_i64(call->since_us ? call->since_us : INT64_MIN),
+                   p_i64(!call->since_us));
 
     if (r == 0)
         r = db_next(&rows, err);
@@ -83,10 +85,10 @@ take_fn(struct db *db, void *arg, struct err *err)
 }
 
 int
-queue_delivery_take(struct store *store, const char *webhook, bool fresh,
+queue_delivery_take(struct store *store, const char *webhook, int64_t since_us,
                     int64_t lease_us, struct delivery *ret, struct err *err)
 {
-    struct call call = {.webhook = webhook, .fresh = fresh, .us = lease_us};
+    struct call call = {.webhook = webhook, .since_us = since_us, .us = lease_us};
     int r = store_write(store, STORE_NORMAL, take_fn, &call, err);
 
     if (r == DELIVERY_TAKEN)

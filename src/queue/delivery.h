@@ -33,8 +33,9 @@ int queue_deliveries_due(struct store *store, const char *const *webhooks, size_
 
 enum delivery_take { DELIVERY_NONE = 0, DELIVERY_TAKEN = 1 };
 
-/* One that is due, for lease_us. fresh: only one that was never tried. */
-int queue_delivery_take(struct store *store, const char *webhook, bool fresh,
+/* One that is due, for lease_us. since_us: only one that was written since then, by the
+ * store's clock, and never tried; 0 = any. */
+int queue_delivery_take(struct store *store, const char *webhook, int64_t since_us,
                         int64_t lease_us, struct delivery *ret,
                         struct err *err) must_check;
 

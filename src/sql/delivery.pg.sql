@@ -32,20 +32,29 @@ WHERE EXISTS (SELECT FROM told)
 ON CONFLICT (request_id, webhook) DO NOTHING;
 
 -- name: delivery_due (webhooks text[]) -> (webhook text, due_at bigint, now bigint)
--- The next one of each; of one that has none there is no row.
-SELECT n.webhook, x.due_at, pawl_now() AS now
+-- The next one of each; of one that has none there is no row. What is due more than two
+-- days ahead is due now: no wait is that long, so the clock was wrong.
+SELECT n.webhook,
+    CASE WHEN x.last > pawl_now() + 172800000000 THEN least(x.first, pawl_now())
+        ELSE x.first END AS due_at,
+    pawl_now() AS now
 FROM unnest(CAST($1 AS text[])) AS n (webhook)
-CROSS JOIN LATERAL (SELECT min(e.due_at) AS due_at FROM pawl.delivery e
-                    WHERE e.webhook = n.webhook) x
-WHERE x.due_at IS NOT NULL;
+CROSS JOIN LATERAL (SELECT min(e.due_at) AS first, max(e.due_at) AS last
+                    FROM pawl.delivery e WHERE e.webhook = n.webhook) x
+WHERE x.first IS NOT NULL;
 
--- name: delivery_take (lease bigint, webhook text, tried bigint) -> (request_id bigint,
--- attempts bigint, created_at bigint, now bigint)
--- Nobody else tries it for the time of the lease. tried 0: only what was never tried.
+-- name: delivery_take (lease bigint, webhook text, since bigint, tried bigint) ->
+-- (request_id bigint, attempts bigint, created_at bigint, now bigint)
+-- Nobody else tries it for the time of the lease. since: only what was written since then;
+-- it was not due before. tried 0: only what was never tried.
 UPDATE pawl.delivery SET due_at = pawl_now() + $1,
     attempts = least(greatest(attempts, 0), 1000000) + 1
-WHERE webhook = $2 AND request_id = (
-    SELECT e.request_id FROM pawl.delivery e
-    WHERE e.webhook = $2 AND e.due_at <= pawl_now() AND (e.attempts = 0 OR $3 <> 0)
-    ORDER BY e.due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+WHERE webhook = $2 AND request_id = coalesce(
+    (SELECT e.request_id FROM pawl.delivery e
+     WHERE e.webhook = $2 AND e.due_at BETWEEN $3 AND pawl_now() AND e.created_at >= $3
+       AND (e.attempts = 0 OR $4 <> 0)
+     ORDER BY e.due_at LIMIT 1 FOR UPDATE SKIP LOCKED),
+    (SELECT e.request_id FROM pawl.delivery e
+     WHERE e.webhook = $2 AND e.due_at > pawl_now() + 172800000000 AND $4 <> 0
+     ORDER BY e.due_at LIMIT 1 FOR UPDATE SKIP LOCKED))
 RETURNING request_id, CAST(attempts AS bigint) AS attempts, created_at, pawl_now() AS now;

@@ -32,20 +32,30 @@ WHERE r.id BETWEEN $1 AND $2 AND r.source <> 'partition'
 ON CONFLICT (request_id, webhook) DO NOTHING;
 
 -- name: delivery_due (webhooks text[]) -> (webhook text, due_at bigint, now bigint)
--- The next one of each; of one that has none there is no row.
-SELECT CAST(x.webhook AS text) AS webhook, x.due_at, pawl_now() AS now
-FROM (SELECT n.value AS webhook, (SELECT min(e.due_at) FROM pawl.delivery e
-                                  WHERE e.webhook = n.value) AS due_at
+-- The next one of each; of one that has none there is no row. What is due more than two
+-- days ahead is due now: no wait is that long, so the clock was wrong.
+SELECT CAST(x.webhook AS text) AS webhook,
+    CASE WHEN x.last > pawl_now() + 172800000000 THEN min(x.first, pawl_now())
+        ELSE x.first END AS due_at,
+    pawl_now() AS now
+FROM (SELECT n.value AS webhook,
+          (SELECT min(e.due_at) FROM pawl.delivery e WHERE e.webhook = n.value) AS first,
+          (SELECT max(e.due_at) FROM pawl.delivery e WHERE e.webhook = n.value) AS last
       FROM json_each($1) n) x
-WHERE x.due_at IS NOT NULL;
+WHERE x.first IS NOT NULL;
 
--- name: delivery_take (lease bigint, webhook text, tried bigint) -> (request_id bigint,
--- attempts bigint, created_at bigint, now bigint)
--- Nobody else tries it for the time of the lease. tried 0: only what was never tried.
+-- name: delivery_take (lease bigint, webhook text, since bigint, tried bigint) ->
+-- (request_id bigint, attempts bigint, created_at bigint, now bigint)
+-- Nobody else tries it for the time of the lease. since: only what was written since then;
+-- it was not due before. tried 0: only what was never tried.
 UPDATE pawl.delivery SET due_at = pawl_now() + $1,
     attempts = min(max(attempts, 0), 1000000) + 1
-WHERE webhook = $2 AND request_id = (
-    SELECT e.request_id FROM pawl.delivery e
-    WHERE e.webhook = $2 AND e.due_at <= pawl_now() AND (e.attempts = 0 OR $3 <> 0)
-    ORDER BY e.due_at LIMIT 1)
+WHERE webhook = $2 AND request_id = coalesce(
+    (SELECT e.request_id FROM pawl.delivery e
+     WHERE e.webhook = $2 AND e.due_at BETWEEN $3 AND pawl_now() AND e.created_at >= $3
+       AND (e.attempts = 0 OR $4 <> 0)
+     ORDER BY e.due_at LIMIT 1),
+    (SELECT e.request_id FROM pawl.delivery e
+     WHERE e.webhook = $2 AND e.due_at > pawl_now() + 172800000000 AND $4 <> 0
+     ORDER BY e.due_at LIMIT 1))
 RETURNING request_id, attempts, created_at, pawl_now() AS now;

@@ -32,6 +32,18 @@ is_finishing(struct deliver *deliver)
     return finishing;
 }
 
+/* 0 = all is told: the end has not come. */
+static int64_t
+only_since_us(struct deliver *deliver)
+{
+    int64_t since_us;
+
+    pthread_mutex_lock(&deliver->lock);
+    since_us = deliver->finishing ? deliver->since_us : 0;
+    pthread_mutex_unlock(&deliver->lock);
+    return since_us;
+}
+
 static void
 note_store(struct deliver *deliver, int r, const struct err *err)
 {
@@ -54,7 +66,7 @@ tell_all(struct deliver *deliver)
     int r;
 
     do
-        r = deliver_round(deliver, is_finishing(deliver), &next_us, &err);
+        r = deliver_round(deliver, only_since_us(deliver), &next_us, &err);
     while (r > 0 && !deliver_is_over(deliver));
     note_store(deliver, r, &err);
     if (r < 0)
@@ -199,7 +211,7 @@ deliver_start(struct deliver *deliver, struct err *err)
 }
 
 void
-deliver_finish(struct deliver *deliver, int64_t until_us)
+deliver_finish(struct deliver *deliver, int64_t since_us, int64_t until_us)
 {
     struct timespec until = {.tv_sec = until_us / US_PER_S,
                              .tv_nsec = (until_us % US_PER_S) * 1000};
@@ -209,6 +221,7 @@ deliver_finish(struct deliver *deliver, int64_t until_us)
         return;
     pthread_mutex_lock(&deliver->lock);
     deliver->finishing = true;
+    deliver->since_us = since_us;
     deliver->until_us = until_us;
     pthread_cond_signal(&deliver->wake);
     while (r == 0 && !deliver->ended && !deliver->hurry)

@@ -32,12 +32,12 @@ int deliver_new(const struct deliver_options *options, struct deliver **ret_deli
 int deliver_start(struct deliver *deliver, struct err *err) must_check;
 
 /*
- * The drain is over: tell, once, what was never told, no longer than until_us
- * (monotonic); come back when the thread has ended. What remains waits in the store,
- * which is hurried (store_hurry): the process is about to end.
+ * The drain is over: tell, once, what has ended since it began (since_us), no longer
+ * than until_us (both monotonic); come back when the thread has ended. What remains
+ * waits in the store, which is hurried (store_hurry): the process is about to end.
  * All of these accept NULL, and one that was not started.
  */
-void deliver_finish(struct deliver *deliver, int64_t until_us);
+void deliver_finish(struct deliver *deliver, int64_t since_us, int64_t until_us);
 /* Break off, now. */
 void deliver_hurry(struct deliver *deliver);
 void deliver_free(struct deliver *deliver); /* after deliver_finish */

@@ -214,12 +214,12 @@ note_refusal(struct deliver *deliver, struct hook *hook, int r, const struct err
 
 /* DELIVERY_TAKEN: one was tried. */
 static int
-tell_one(struct deliver *deliver, struct hook *hook, bool fresh)
+tell_one(struct deliver *deliver, struct hook *hook, int64_t since_us)
 {
     struct delivery delivery;
     struct err err = {0};
     int r =
-        queue_delivery_take(deliver->options.store, hook->config->name, fresh,
+        queue_delivery_take(deliver->options.store, hook->config->name, since_us,
                             hook_lease_us(hook->config->timeout_us), &delivery, &err);
     int told = r == DELIVERY_TAKEN ? tell(deliver, hook, &delivery, &err) : r;
 
@@ -227,34 +227,69 @@ tell_one(struct deliver *deliver, struct hook *hook, bool fresh)
     return r;
 }
 
+/*
+ * Its turn: while a slow one is waited for, a quick one must not have to wait with each
+ * call for one of the other's. Returns how many were tried, or what tell_one said of
+ * the first.
+ */
+static int
+tell_some(struct deliver *deliver, struct hook *hook, int64_t since_us,
+          int64_t *slowest_us)
+{
+    int64_t began_us = now_us(deliver);
+    int64_t at_us = began_us;
+    int64_t longest_us = 0;
+    int told = 0;
+    int r;
+
+    do {
+        int64_t call_at_us = at_us;
+
+        r = tell_one(deliver, hook, since_us);
+        told += r == DELIVERY_TAKEN;
+        at_us = now_us(deliver);
+        if (at_us - call_at_us > longest_us)
+            longest_us = at_us - call_at_us;
+    } while (r == DELIVERY_TAKEN && told < DELIVER_TURN_MAX &&
+             at_us - began_us + longest_us < deliver->slowest_us &&
+             !is_paused(deliver, hook) && !deliver_is_over(deliver));
+    if (longest_us > *slowest_us)
+        *slowest_us = longest_us;
+    return told > 0 ? told : r;
+}
+
 int
-deliver_round(struct deliver *deliver, bool fresh, int64_t *ret_next_us,
+deliver_round(struct deliver *deliver, int64_t since_us, int64_t *ret_next_us,
               struct err *err)
 {
     scoped(arena_release) struct arena arena = {0};
     int64_t *due_us = arena_array(&arena, int64_t, deliver->count);
     int64_t store_us = 0;
     int64_t next_us = 0;
+    int64_t slowest_us = 0;
     int tried = 0;
     int r = queue_deliveries_due(deliver->options.store, deliver->names, deliver->count,
                                  due_us, &store_us, err);
 
     if (r < 0)
         return r;
+    if (since_us) /* by the store's clock */
+        since_us += store_us - now_us(deliver);
     for (size_t i = 0; i < deliver->count && !deliver_is_over(deliver); i++) {
         struct hook *hook = &deliver->hooks[i];
 
         if (!is_its_turn(deliver, hook, due_us[i], store_us, &next_us))
             continue;
-        r = tell_one(deliver, hook, fresh);
-        if (r == DELIVERY_TAKEN)
-            tried++;
+        r = tell_some(deliver, hook, since_us, &slowest_us);
+        if (r > 0)
+            tried += r;
         else if (r < 0)
             next_us = deliver_earlier_us(next_us, hook->paused_until_us);
         else /* another was faster; soon the store knows until when it has it */
             next_us =
                 deliver_earlier_us(next_us, now_us(deliver) + DELIVER_LOOK_GAP_US);
     }
+    deliver->slowest_us = slowest_us;
     *ret_next_us = next_us;
     return tried;
 }

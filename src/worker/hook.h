@@ -67,7 +67,7 @@ struct hook_try {
 enum hook_verdict { HOOK_HEARD, HOOK_AGAIN, HOOK_NEVER };
 
 /* Only 2xx is heard: a redirect would take the secret's owner elsewhere. 410 and about
- * three days without success are the end. */
+ * three days without success, twelve tries at least, are the end. */
 enum hook_verdict hook_judge(const struct hook_try *try, int64_t *ret_wait_us);
 
 /* Is it the receiver as a whole that cannot be told now? */

@@ -1,7 +1,8 @@
 /*
  * How long a receiver is asked again: after 1 s first, twice as long each time up to
  * six hours, for about three days. The wait is spread, so that those who failed
- * together do not come back together.
+ * together do not come back together. The time since the request ended may say nothing
+ * of how long we have tried: no worker was there, or the clock has jumped.
  */
 #include "worker/hook.h"
 
@@ -19,7 +20,7 @@
 #define PATIENCE_US      (3 * US_PER_DAY)
 #define LEASE_LEAST_US   (10 * US_PER_S)
 #define LEASE_MORE_US    US_PER_S
-#define TRIES_AT_LEAST   3 /* also of what nobody could tell in time */
+#define TRIES_AT_LEAST   12 /* an hour, also where age_us is no measure: see below */
 
 static int64_t
 wait_us(int before, int64_t longest_ms)

@@ -337,6 +337,7 @@ drain(struct worker *worker, bool hurry)
     int64_t now_us = worker_now_us(worker);
 
     if (!worker->drain_until_us) {
+        worker->drain_began_us = now_us;
         worker->drain_until_us = now_us + worker->options.config->worker.drain_us;
         worker->drain_limit_us = worker->drain_until_us;
         log_line(worker->options.log, LOG_INFO, "draining: nothing more is claimed",
@@ -350,6 +351,7 @@ drain(struct worker *worker, bool hurry)
         list_each(node, &worker->held)
             run_cut(list_entry(node, struct slot, held)->run);
         worker->cut = true;
+        worker->drain_began_us = now_us;
         worker->drain_until_us = now_us + CUT_GRACE_US;
     }
 }
@@ -515,7 +517,7 @@ worker_start(struct worker *worker, struct err *err)
     }
     if (r != 0) {
         store_unsubscribe(worker->options.store, worker->subscription);
-        deliver_finish(worker->deliver, 0);
+        deliver_finish(worker->deliver, 0, 0);
         return err_errno(err, ERR_NOMEM, r, "cannot start the worker's threads");
     }
     worker->started = true;
@@ -550,7 +552,7 @@ worker_join(struct worker *worker)
         return true;
     }
     pthread_join(worker->thread, NULL);
-    deliver_finish(worker->deliver, worker->drain_limit_us);
+    deliver_finish(worker->deliver, worker->drain_began_us, worker->drain_limit_us);
     store_hurry(worker->options.store); /* its last words, if the store hears them */
     store_unsubscribe(worker->options.store, worker->subscription);
     end_heart(worker);

@@ -53,16 +53,17 @@ struct worker {
     struct list held; /* struct slot.held */
     size_t n_held;
     struct spool *spool;
-    int64_t due_at_us;    /* monotonic: next promotion or expiry; 0 = none waits */
-    int64_t scan_at_us;   /* monotonic: next safety scan */
-    int64_t reap_at_us;   /* monotonic: next repairs */
-    int64_t reaped_at_us; /* monotonic: the last ones */
-    int64_t house_at_us;  /* monotonic: next ranges of ids, old parts */
-    int64_t prune_at_us;  /* monotonic: next page of what is too old */
-    int64_t prune_after;  /* the request that was looked at last by it */
-    bool repairs_failed;  /* said in the log already */
-    bool store_away;      /* said in the log already */
-    int64_t pause_ms;     /* the store is away: wait so long before the next try */
+    int64_t due_at_us;      /* monotonic: next promotion or expiry; 0 = none waits */
+    int64_t scan_at_us;     /* monotonic: next safety scan */
+    int64_t reap_at_us;     /* monotonic: next repairs */
+    int64_t reaped_at_us;   /* monotonic: the last ones */
+    int64_t house_at_us;    /* monotonic: next ranges of ids, old parts */
+    int64_t prune_at_us;    /* monotonic: next page of what is too old */
+    int64_t prune_after;    /* the request that was looked at last by it */
+    bool repairs_failed;    /* said in the log already */
+    bool store_away;        /* said in the log already */
+    int64_t pause_ms;       /* the store is away: wait so long before the next try */
+    int64_t drain_began_us; /* monotonic, as the next two */
     int64_t drain_until_us;
     int64_t drain_limit_us; /* the same, as it was set first */
     bool cut;

@@ -171,17 +171,16 @@ def test_a_webhook_is_told_signed_and_again_until_it_is_heard(world):
 
 @both
 def test_A19_A23_what_ends_during_the_drain_is_still_told(world):
-    """The row under way takes a while, so the run ends after the drain has begun."""
+    """That the run is STOPPED tells that the drain began first."""
     site, receiver = world
     site.up()
-    request_id = site.submit_id("slow", rows=3, ms=300)
+    request_id = site.submit_id("slow", rows=50, ms=100)
     site.wait_running(request_id)
     wait_for(lambda: site.count("step_execution") == 1, "its step has begun")
     worker = site.worker
     worker.signal(signal.SIGTERM)
-    wait_for(lambda: "draining" in worker.log(), "the drain begins")
-    assert receiver.of(request_id) == []
     assert worker.wait_end(15) == 0
+    assert "draining" in worker.log()
     ((_, _, event),) = receiver.of(request_id)
     assert event["type"] == "pawl.request.stopped.v1"
     assert site.count("delivery") == 0
@@ -206,7 +205,7 @@ def test_what_was_being_told_when_its_worker_was_killed_is_told_by_the_next_star
     assert len(receiver.of(recorded)) == 1
 
 
-@pytest.mark.parametrize("world", ["pg"], indirect=True)
+@pytest.mark.parametrize("world", ["sqlite"], indirect=True)
 def test_A21_a_second_signal_does_not_wait_for_a_receiver(world):
     site, receiver = world
     path = site.folder / "pawl.yaml"

@@ -202,7 +202,7 @@ test_the_definition_is_read_once_for_a_range(struct harness *h)
 
     assert_ok(store_read(h->store, read_plan, &plan, &err), &err);
     if (!strstr(plan.text, lite ? "MATERIALIZE told" : "CTE told") ||
-        !strstr(plan.text, lite ? "SEARCH d USING" : "job_definition_pkey") ||
+        !strstr(plan.text, lite ? "SEARCH d USING" : "on job_definition d") ||
         !strstr(plan.text, lite ? "SCAN t\n" : "One-Time Filter"))
         fail_msg("%s", plan.text);
 }
@@ -301,7 +301,7 @@ test_a_finish_that_is_told_again_writes_no_second_delivery(struct harness *h)
     assert_ok(queue_finish(h->store, &order, &err), &err);
     assert_int_equal(rows_in(h, "delivery"), 1);
 
-    assert_int_equal(queue_delivery_take(h->store, shop, false, LEASE, &delivery, &err),
+    assert_int_equal(queue_delivery_take(h->store, shop, 0, LEASE, &delivery, &err),
                      DELIVERY_TAKEN);
     assert_ok(queue_delivery_done(h->store, &delivery, &err), &err);
     assert_ok(queue_finish(h->store, &order, &err), &err);
@@ -361,10 +361,10 @@ due_of(struct harness *h, const char *webhook)
 }
 
 static int
-take(struct harness *h, bool fresh, struct delivery *ret)
+take(struct harness *h, int64_t since_us, struct delivery *ret)
 {
     struct err err = {0};
-    int r = queue_delivery_take(h->store, shop, fresh, LEASE, ret, &err);
+    int r = queue_delivery_take(h->store, shop, since_us, LEASE, ret, &err);
 
     assert_ok(r, &err);
     return r;
@@ -380,20 +380,20 @@ test_a_delivery_that_was_taken_is_nobodys_until_its_lease_ends(struct harness *h
 
     define_told(h, "task");
     assert_int_equal(due_of(h, shop), 0);
-    assert_int_equal(take(h, false, &first), DELIVERY_NONE);
+    assert_int_equal(take(h, 0, &first), DELIVERY_NONE);
     id = end_one(h, "task", OUTCOME_COMPLETED);
     assert_int_equal(due_of(h, shop), HARNESS_NOW);
     assert_int_equal(due_of(h, "other-webhook"), 0);
-    assert_int_equal(take(h, false, &first), DELIVERY_TAKEN);
+    assert_int_equal(take(h, 0, &first), DELIVERY_TAKEN);
     assert_int_equal(first.request_id, id);
     assert_int_equal(first.attempts, 1);
     assert_int_equal(first.created_at_us, HARNESS_NOW);
-    assert_int_equal(take(h, false, &second), DELIVERY_NONE);
+    assert_int_equal(take(h, 0, &second), DELIVERY_NONE);
     assert_int_equal(due_of(h, shop), HARNESS_NOW + LEASE);
 
     harness_clock_advance(h, LEASE); /* whoever had it is dead */
-    assert_int_equal(take(h, true, &second), DELIVERY_NONE);
-    assert_int_equal(take(h, false, &second), DELIVERY_TAKEN);
+    assert_int_equal(take(h, HARNESS_NOW, &second), DELIVERY_NONE);
+    assert_int_equal(take(h, 0, &second), DELIVERY_TAKEN);
     assert_int_equal(second.attempts, 2);
     /* It only slept: what it says of a failure counts no more. */
     assert_ok(queue_delivery_again(h->store, &first, 1, "late", &err), &err);
@@ -419,7 +419,7 @@ test_what_was_not_heard_waits_and_says_why(struct harness *h)
 
     define_told(h, "task");
     id = end_one(h, "task", OUTCOME_COMPLETED);
-    assert_int_equal(take(h, true, &delivery), DELIVERY_TAKEN);
+    assert_int_equal(take(h, HARNESS_NOW, &delivery), DELIVERY_TAKEN);
     memset(why, 'x', sizeof(why));
     why[sizeof(why) - 1] = '\0';
     assert_ok(queue_delivery_again(h->store, &delivery, 7 * US_PER_S, why, &err), &err);
@@ -429,12 +429,12 @@ test_what_was_not_heard_waits_and_says_why(struct harness *h)
     assert_int_equal(list[0].attempts, 1);
     assert_int_equal(list[0].due_at_us, HARNESS_NOW + 7 * US_PER_S);
     assert_int_equal(strlen(list[0].last_error), DELIVERY_ERROR_MAX);
-    assert_int_equal(take(h, false, &delivery), DELIVERY_NONE);
+    assert_int_equal(take(h, 0, &delivery), DELIVERY_NONE);
     harness_clock_advance(h, 7 * US_PER_S);
-    assert_int_equal(take(h, false, &delivery), DELIVERY_TAKEN);
+    assert_int_equal(take(h, 0, &delivery), DELIVERY_TAKEN);
     assert_int_equal(delivery.attempts, 2);
     assert_ok(queue_delivery_give_back(h->store, &delivery, &err), &err);
-    assert_int_equal(take(h, false, &delivery), DELIVERY_TAKEN); /* at once */
+    assert_int_equal(take(h, 0, &delivery), DELIVERY_TAKEN); /* at once */
     assert_int_equal(delivery.attempts, 2);
     assert_ok(queue_deliveries_of(h->store, id + 1, &arena, &list, &count, &err), &err);
     assert_int_equal(count, 0);
@@ -450,7 +450,7 @@ test_what_is_given_up_leaves_a_line_in_the_audit(struct harness *h)
 
     define_told(h, "task");
     id = end_one(h, "task", OUTCOME_ERROR);
-    assert_int_equal(take(h, false, &delivery), DELIVERY_TAKEN);
+    assert_int_equal(take(h, 0, &delivery), DELIVERY_TAKEN);
     assert_ok(queue_delivery_give_up(h->store, &delivery, "410 Gone", &err), &err);
     assert_int_equal(rows_in(h, "delivery"), 0);
     detail = harness_text(h, "SELECT act || ': ' || subject || ': ' || detail FROM"
@@ -461,6 +461,54 @@ test_what_is_given_up_leaves_a_line_in_the_audit(struct harness *h)
     assert_int_equal(harness_i64(h, "SELECT count(*) FROM pawl.outcome WHERE id = %lld",
                                  (long long)id),
                      1);
+}
+
+static void
+test_only_what_was_written_since_and_never_tried_is_taken(struct harness *h)
+{
+    struct delivery delivery = {0};
+    struct err err = {0};
+    int64_t old, id;
+
+    define_told(h, "task");
+    old = end_one(h, "task", OUTCOME_COMPLETED);
+    assert_int_equal(take(h, HARNESS_NOW + 1, &delivery), DELIVERY_NONE);
+    harness_clock_advance(h, US_PER_S);
+    id = end_one(h, "task", OUTCOME_COMPLETED);
+    assert_int_equal(take(h, HARNESS_NOW + 1, &delivery), DELIVERY_TAKEN);
+    assert_int_equal(delivery.request_id, id);
+    assert_ok(queue_delivery_again(h->store, &delivery, 1, "no", &err), &err);
+    harness_clock_advance(h, US_PER_S);
+    assert_int_equal(take(h, HARNESS_NOW + 1, &delivery), DELIVERY_NONE);
+    assert_int_equal(take(h, 0, &delivery), DELIVERY_TAKEN);
+    assert_int_equal(delivery.request_id, old);
+}
+
+/* No wait is that long: the clock was wrong when it was written. */
+static void
+test_what_is_due_more_than_two_days_ahead_is_due_now(struct harness *h)
+{
+    struct delivery delivery = {0};
+    struct err err = {0};
+    int64_t far;
+
+    define_told(h, "task");
+    far = end_one(h, "task", OUTCOME_COMPLETED);
+    harness_sql(h, "UPDATE pawl.delivery SET due_at = %lld",
+                (long long)(HARNESS_NOW + 2 * US_PER_DAY));
+    assert_int_equal(due_of(h, shop), HARNESS_NOW + 2 * US_PER_DAY);
+    assert_int_equal(take(h, 0, &delivery), DELIVERY_NONE);
+    harness_sql(h, "UPDATE pawl.delivery SET due_at = due_at + 1");
+
+    end_one(h, "task", OUTCOME_COMPLETED); /* another, which waits as it should */
+    assert_int_equal(take(h, 0, &delivery), DELIVERY_TAKEN);
+    assert_ok(queue_delivery_again(h->store, &delivery, US_PER_HOUR, "no", &err), &err);
+    assert_int_equal(due_of(h, shop), HARNESS_NOW);
+    assert_int_equal(take(h, HARNESS_NOW, &delivery), DELIVERY_NONE); /* not new */
+    assert_int_equal(take(h, 0, &delivery), DELIVERY_TAKEN);
+    assert_int_equal(delivery.request_id, far);
+    assert_int_equal(take(h, 0, &delivery), DELIVERY_NONE);
+    assert_int_equal(due_of(h, shop), HARNESS_NOW + LEASE);
 }
 
 struct taker {
@@ -476,7 +524,7 @@ take_all(void *arg)
     struct err err = {0};
     int r;
 
-    while ((r = queue_delivery_take(taker->h->store, shop, false, LEASE, &delivery,
+    while ((r = queue_delivery_take(taker->h->store, shop, 0, LEASE, &delivery,
                                     &err)) == DELIVERY_TAKEN)
         taker->taken++;
     if (r < 0)
@@ -521,6 +569,8 @@ main(void)
         store_test(test_a_delivery_that_was_taken_is_nobodys_until_its_lease_ends),
         store_test(test_what_was_not_heard_waits_and_says_why),
         store_test(test_what_is_given_up_leaves_a_line_in_the_audit),
+        store_test(test_only_what_was_written_since_and_never_tried_is_taken),
+        store_test(test_what_is_due_more_than_two_days_ahead_is_due_now),
         store_test(test_each_is_taken_by_one_of_many),
     };
 

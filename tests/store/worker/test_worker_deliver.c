@@ -1,14 +1,18 @@
 /* Telling webhooks, round by round: what a row of the store, another worker or another
- * webhook's trouble does to the rest. Nobody listens at the address. */
+ * webhook's trouble does to the rest. Nobody listens at the address, but where a test
+ * has a receiver. */
 #include "tests/store/worker/desk.h"
 
 #include "queue/delivery.h"
 #include "base/log.h"
 #include "worker/deliver_private.h"
 
+#include <arpa/inet.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #define NOWHERE "http://127.0.0.1:1/"
@@ -67,7 +71,7 @@ static int
 turn(struct bench *bench, int64_t *ret_next_us)
 {
     struct err err = {0};
-    int r = deliver_round(bench->deliver, false, ret_next_us, &err);
+    int r = deliver_round(bench->deliver, 0, ret_next_us, &err);
 
     assert_ok(r, &err);
     return r;
@@ -233,6 +237,174 @@ test_where_another_was_faster_it_is_looked_again_soon(struct harness *h)
     assert_int_equal(next_us, now_us(&bench) + 31 * US_PER_S);
 }
 
+/* --- one that is slow to answer --- */
+
+#define SLOW_US  (2 * US_PER_S)
+#define QUICK_US (10 * US_PER_MS)
+
+/* Answers 200 to each, at once by the machine's clock: by the bench's /s takes SLOW_US
+ * and /q QUICK_US. */
+struct receiver {
+    struct bench *bench;
+    pthread_t thread;
+    int fd;
+    char urls[2][64];
+    char heard[200]; /* the first letters of the paths, in order */
+    size_t count;
+};
+
+static void
+answer(struct receiver *receiver, int fd)
+{
+    static const char reply[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"
+                                "Connection: close\r\n\r\n";
+    const char *end = NULL;
+    const char *length;
+    char call[8000];
+    size_t len = 0;
+    size_t whole = 0;
+
+    while (!end || len < whole) {
+        ssize_t n = read(fd, call + len, sizeof(call) - 1 - len);
+
+        assert_true(n > 0);
+        len += (size_t)n;
+        call[len] = '\0';
+        end = strstr(call, "\r\n\r\n");
+        length = strstr(call, "Content-Length: ");
+        if (end && length)
+            whole = (size_t)(end + 4 - call) + strtoul(length + 16, NULL, 10);
+    }
+    assert_true(receiver->count < sizeof(receiver->heard) - 1);
+    receiver->heard[receiver->count++] = call[strlen("POST /")];
+    clock_advance(&receiver->bench->clock,
+                  call[strlen("POST /")] == 's' ? SLOW_US : QUICK_US);
+    assert_int_equal(write(fd, reply, strlen(reply)), strlen(reply));
+}
+
+static void *
+receive(void *arg)
+{
+    struct receiver *receiver = (struct receiver *)arg;
+    int fd;
+
+    while ((fd = accept4(receiver->fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+        answer(receiver, fd);
+        close(fd);
+    }
+    return NULL;
+}
+
+/* The first webhook is the slow one. */
+static void
+receiver_open(struct receiver *receiver, struct bench *bench)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(at);
+
+    *receiver = (struct receiver){.bench = bench,
+                                  .fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    assert_return_code(bind(receiver->fd, (struct sockaddr *)&at, len), 0);
+    assert_return_code(listen(receiver->fd, 10), 0);
+    assert_return_code(getsockname(receiver->fd, (struct sockaddr *)&at, &len), 0);
+    for (size_t i = 0; i < array_len(receiver->urls); i++) {
+        snprintf(receiver->urls[i], sizeof(receiver->urls[i]), "http://127.0.0.1:%d/%c",
+                 ntohs(at.sin_port), "sq"[i]);
+        bench->hooks[i].url = receiver->urls[i];
+    }
+    assert_int_equal(pthread_create(&receiver->thread, NULL, receive, receiver), 0);
+}
+
+static void
+receiver_close(struct receiver *receiver)
+{
+    shutdown(receiver->fd, SHUT_RDWR);
+    pthread_join(receiver->thread, NULL);
+    close(receiver->fd);
+}
+
+static void
+test_a_slow_receiver_does_not_starve_a_quick_one(struct harness *h)
+{
+    struct receiver receiver;
+    struct bench bench;
+    int64_t next_us = 0;
+
+    bench_open(&bench, h);
+    receiver_open(&receiver, &bench);
+    for (int i = 0; i < 10; i++) {
+        int64_t id = ended(h);
+
+        if (i < 6)
+            add_delivery(h, id, "first");
+        add_delivery(h, id, "shop");
+    }
+    while (turn(&bench, &next_us) > 0)
+        ;
+    receiver_close(&receiver);
+    bench_close(&bench);
+    assert_string_equal(receiver.heard, "sqsqqqqqqqqqssss");
+    assert_int_equal(rows_in(h, "delivery"), 0);
+}
+
+/* Nor does one with very much to tell keep the slow one waiting for long. */
+static void
+test_a_turn_ends_after_a_hundred(struct harness *h)
+{
+    struct receiver receiver;
+    struct bench bench;
+    int64_t next_us = 0;
+
+    bench_open(&bench, h);
+    receiver_open(&receiver, &bench);
+    for (int i = 0; i < 2; i++)
+        add_delivery(h, ended(h), "first");
+    for (int i = 0; i < 120; i++) /* those are gone: they take no time */
+        add_delivery(h, 1000000 + i, "shop");
+    assert_int_equal(turn(&bench, &next_us), 2);
+    assert_int_equal(turn(&bench, &next_us), 101);
+    receiver_close(&receiver);
+    bench_close(&bench);
+    assert_string_equal(receiver.heard, "ss");
+}
+
+/* --- the end of a drain --- */
+
+static void
+test_A19_only_what_ended_during_the_drain_is_told_at_its_end(struct harness *h)
+{
+    scoped(bench_close) struct bench bench;
+    int64_t next_us = 0;
+    struct err err = {0};
+    int64_t old, id, since_us;
+
+    bench_open(&bench, h);
+    old = ended(h);
+    add_delivery(h, old, "shop");
+    harness_clock_advance(h, US_PER_MINUTE);
+    clock_advance(&bench.clock, US_PER_MINUTE);
+    since_us = now_us(&bench);
+    assert_int_equal(deliver_round(bench.deliver, since_us, &next_us, &err), 0);
+    id = ended(h);
+    add_delivery(h, id, "shop");
+    harness_sql(h,
+                "UPDATE pawl.delivery SET created_at = %lld, due_at = %lld"
+                " WHERE request_id = %lld",
+                (long long)(HARNESS_NOW + US_PER_MINUTE),
+                (long long)(HARNESS_NOW + US_PER_MINUTE), (long long)id);
+    harness_clock_advance(h, US_PER_S);
+    clock_advance(&bench.clock, US_PER_S);
+    assert_int_equal(deliver_round(bench.deliver, since_us, &next_us, &err), 1);
+    assert_int_equal(attempts_of(h, old, "shop"), 0);
+    assert_int_equal(attempts_of(h, id, "shop"), 1);
+    clock_advance(&bench.clock, US_PER_MINUTE); /* nobody listened: a pause */
+    harness_clock_advance(h, US_PER_MINUTE);
+    assert_int_equal(deliver_round(bench.deliver, since_us, &next_us, &err), 0);
+    assert_int_equal(turn(&bench, &next_us), 1);
+    assert_int_equal(attempts_of(h, old, "shop"), 1);
+}
+
 int
 main(void)
 {
@@ -240,6 +412,9 @@ main(void)
         store_test(test_a_row_of_a_request_that_is_not_over_is_dropped_with_a_note),
         store_test(test_a_row_with_odd_numbers_is_told_as_others_are),
         store_test(test_one_webhook_that_fails_keeps_no_other_waiting),
+        store_test(test_a_slow_receiver_does_not_starve_a_quick_one),
+        store_test(test_a_turn_ends_after_a_hundred),
+        store_test(test_A19_only_what_ended_during_the_drain_is_told_at_its_end),
         store_test_pg(test_where_another_was_faster_it_is_looked_again_soon),
     };
 
