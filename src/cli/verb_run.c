@@ -2,8 +2,9 @@
  * pawl run JOB: carry it out here and now, under the same guards as a worker
  * does. Request, key and claim are one transaction; a worker row stands behind
  * the claim and is kept alive by beats, so that whoever finds us gone closes the
- * request. One thread carries the run out; this one beats, obeys flags, watches
- * the time and shows the progress.
+ * request. One thread carries the run out, one beats; this one obeys flags, watches
+ * the time and shows the progress. It waits for no write: the run may hold that up,
+ * and it is here that somebody asks for the run's end.
  *
  * When a server owns the SQLite store it is asked over its socket instead.
  */
@@ -60,6 +61,9 @@ struct here {
     struct run *run;
     struct run_report report;
     _Atomic bool over;
+    pthread_mutex_t lock; /* of the two below */
+    pthread_cond_t left;  /* nobody stays any more */
+    bool has_left;
     int interrupts; /* how often Ctrl-C came */
 };
 
@@ -248,6 +252,57 @@ beat(struct here *here)
         run_ask(here->run, RUN_LOST);
 }
 
+static void *
+beats(void *arg)
+{
+    struct here *here = arg;
+    int64_t gap_us = here->cli->config->worker.heartbeat_us;
+
+    pthread_mutex_lock(&here->lock);
+    while (!here->has_left) {
+        int64_t until_us;
+        struct timespec until;
+
+        pthread_mutex_unlock(&here->lock);
+        beat(here);
+        pthread_mutex_lock(&here->lock);
+        until_us = clock_mono_us(clock_real()) + gap_us;
+        until = (struct timespec){.tv_sec = until_us / US_PER_S,
+                                  .tv_nsec = (until_us % US_PER_S) * 1000};
+        while (!here->has_left &&
+               pthread_cond_timedwait(&here->left, &here->lock, &until) == 0)
+            ;
+    }
+    pthread_mutex_unlock(&here->lock);
+    return NULL;
+}
+
+/* Without it the run is dead for others after a while; it is no reason not to begin. */
+static bool
+start_beats(struct here *here, pthread_t *ret_thread)
+{
+    pthread_condattr_t attr;
+
+    pthread_mutex_init(&here->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&here->left, &attr);
+    pthread_condattr_destroy(&attr);
+    return pthread_create(ret_thread, NULL, beats, here) == 0;
+}
+
+static void
+end_beats(struct here *here, pthread_t thread)
+{
+    pthread_mutex_lock(&here->lock);
+    here->has_left = true;
+    pthread_cond_signal(&here->left);
+    pthread_mutex_unlock(&here->lock);
+    pthread_join(thread, NULL);
+    pthread_cond_destroy(&here->left);
+    pthread_mutex_destroy(&here->lock);
+}
+
 /* A moment that comes again each gap_us. */
 static bool
 is_time(int64_t *at_us, int64_t gap_us)
@@ -265,7 +320,6 @@ stay(struct here *here, struct interrupt *interrupt)
 {
     scoped(bar_release) struct bar bar = {0};
     int64_t start_us = clock_mono_us(clock_real());
-    int64_t beat_at_us = 0;
     int64_t show_at_us = 0;
     int64_t end_at_us = start_us + here->job->timeout_us;
 
@@ -275,8 +329,6 @@ stay(struct here *here, struct interrupt *interrupt)
             on_interrupt(here);
         if (here->job->timeout_us && is_time(&end_at_us, US_PER_DAY))
             run_ask(here->run, RUN_TIMEOUT);
-        if (is_time(&beat_at_us, here->cli->config->worker.heartbeat_us))
-            beat(here);
         if (is_time(&show_at_us, SHOW_US)) {
             obey_flags(here);
             show(here, &bar);
@@ -301,15 +353,21 @@ carry(struct here *here, struct interrupt *interrupt, struct err *err)
         .record_retry_us = config->worker.record_retry_us,
         .progress_gap_us = PROGRESS_GAP_US,
     };
-    pthread_t thread;
+    pthread_t thread, heart;
+    bool has_heart;
 
     here->run = run_new(&env, here->request_id, here->job->name, here->token);
+    if (here->job->timeout_us)
+        run_limit(here->run, clock_mono_us(clock_real()) + here->job->timeout_us);
+    has_heart = start_beats(here, &heart);
     if (pthread_create(&thread, NULL, carry_out, here) != 0)
         carry_out(here);
     else {
         stay(here, interrupt);
         pthread_join(thread, NULL);
     }
+    if (has_heart)
+        end_beats(here, heart);
     run_free(here->run);
     store_wake(here->service->store, WAKE_DONE | WAKE_READY);
     if (!here->report.recorded)

@@ -116,7 +116,22 @@ db_in_tx(const struct db *db)
 void
 db_cancel(struct db *db)
 {
+    atomic_store(&db->cancelled, true);
     db->driver->cancel(db);
+}
+
+void
+db_cancellable_begin(struct db *db)
+{
+    atomic_store(&db->cancelled, false);
+    db->cancellable = true;
+}
+
+void
+db_cancellable_end(struct db *db)
+{
+    db->cancellable = false;
+    atomic_store(&db->cancelled, false);
 }
 
 int64_t
@@ -151,6 +166,10 @@ guard(const struct db *db, const char *what, struct err *err)
         return db_fail(err, ERR_DB, "25P02",
                        "%s: an earlier statement of this transaction failed; roll back",
                        what);
+    if (db_is_cancelled(db))
+        return db_fail(err, ERR_TIMEOUT,
+                       db->kind == DB_PG ? "57014" : "SQLITE_INTERRUPT",
+                       "%s: the work that it belongs to was cancelled", what);
     return 0;
 }
 

@@ -87,6 +87,12 @@ int db_ping(struct db *db, struct err *err) must_check;
  * while the db is open; does not wait. */
 void db_cancel(struct db *db);
 
+/* Work between these two is cancelled as a whole: what it calls after db_cancel fails
+ * as the call under way does. What comes behind the second has its whole time again.
+ * begin: on the db's thread; end: there, and while nobody calls db_cancel. */
+void db_cancellable_begin(struct db *db);
+void db_cancellable_end(struct db *db);
+
 /* The kind a URL names; -ERR_CONFIG when none. */
 int db_url_kind(const char *url, enum db_kind *ret_kind, struct err *err) must_check;
 

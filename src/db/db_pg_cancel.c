@@ -9,7 +9,6 @@
 #include "base/arena.h"
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -116,8 +115,5 @@ pg_cancel_settle(struct pg_db *pg)
 void
 pg_cancel(struct db *db)
 {
-    struct pg_db *pg = pg_of(db);
-
-    atomic_store(&pg->hurried, true);
-    pg_cancel_ask(pg);
+    pg_cancel_ask(pg_of(db));
 }

@@ -54,7 +54,7 @@ time_left(struct pg_db *pg, int *ret_ms)
 {
     int64_t left;
 
-    if (!pg->hurrying && atomic_load(&pg->hurried)) {
+    if (!pg->hurrying && atomic_load(&pg->base.cancelled)) {
         pg->hurrying = true;
         pg_wait_no_longer(pg);
     }

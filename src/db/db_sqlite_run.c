@@ -248,7 +248,7 @@ over_time(void *arg)
 {
     const struct sqlite_db *sl = arg;
 
-    return clock_mono_us(clock_real()) > sl->deadline_us;
+    return db_is_cancelled(&sl->base) || clock_mono_us(clock_real()) > sl->deadline_us;
 }
 
 void

@@ -10,6 +10,8 @@
 #include "base/err.h"
 #include "db/db.h"
 
+#include <stdatomic.h>
+
 struct db_driver;
 
 struct db {
@@ -23,7 +25,16 @@ struct db {
     bool in_tx;
     bool tx_failed; /* only a rollback is possible */
     enum db_mode mode;
+    bool cancellable;      /* db_cancel is for the work as a whole, not for a call */
+    atomic_bool cancelled; /* db_cancel was called; any thread */
 };
+
+/* Nothing more of this work may run: it was cancelled, be it between two calls. */
+static inline bool
+db_is_cancelled(const struct db *db)
+{
+    return db->cancellable && atomic_load(&db->cancelled);
+}
 
 /* One row more here is one row more in each driver; all are required. Functions
  * with a cursor or a copy state get it back until end; end is called once. */

@@ -7,7 +7,6 @@
 #include "db/driver.h"
 
 #include <libpq-fe.h>
-#include <stdatomic.h>
 
 struct pg_cancel;
 struct pg_cursor;
@@ -16,7 +15,6 @@ struct pg_db {
     struct db base;
     PGconn *conn;
     struct pg_cancel *cancel;  /* made at the start: another thread may use it */
-    atomic_bool hurried;       /* db_cancel was called: the server has PG_GRACE_MS */
     struct stmt_cache cache;   /* of struct pg_stmt; unused behind a pooler */
     unsigned long stmt_number; /* the last name given: "pawl_7" */
     struct pg_cursor *stream;  /* has the connection for itself */

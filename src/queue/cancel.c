@@ -169,13 +169,27 @@ stop_fn(struct db *db, void *arg, struct err *err)
     return moving(call, err);
 }
 
+static int
+live_fn(struct db *db, void *arg, struct err *err)
+{
+    int64_t *id = arg;
+
+    return queue_live_try_in(db, *id, id, err);
+}
+
 int
 queue_cancel(struct store *store, int64_t request_id, const char *actor,
              struct err *err)
 {
     struct call call = {.request_id = request_id, .actor = actor};
-    int r = store_write(store, STORE_NORMAL, cancel_fn, &call, err);
+    int64_t live = request_id;
+    struct err ignored = {0}; /* then the write itself fails */
+    int r;
 
+    /* Where the statement that is to be cut off holds up the write as well. */
+    if (store_kind(store) == DB_SQLITE)
+        (void)!store_read(store, live_fn, &live, &ignored);
+    r = store_write_wish(store, live, cancel_fn, &call, err);
     if (r >= 0)
         store_wake(store, r == QUEUE_CANCELLED ? WAKE_DONE : WAKE_FLAG);
     return r;

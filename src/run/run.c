@@ -92,6 +92,12 @@ run_ask(struct run *run, enum run_wish wish)
 }
 
 void
+run_limit(struct run *run, int64_t deadline_us)
+{
+    run->deadline_us = deadline_us;
+}
+
+void
 run_cut(struct run *run)
 {
     atomic_store(&run->cut, true);

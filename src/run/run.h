@@ -38,6 +38,10 @@ typedef void (*run_stage_fn)(void *arg, int64_t request_id, const char *step,
  * statement. On the run's thread. */
 typedef int (*run_opened_fn)(void *arg, struct db *db, struct err *err);
 
+/* Is the time for a clean stop over? Any thread; asked where whoever would call run_cut
+ * may wait for a write that the run itself holds up. */
+typedef bool (*run_cut_fn)(void *arg);
+
 /* What all runs of a process share; read-only, outlives them. */
 struct run_env {
     const struct config *config;
@@ -54,6 +58,8 @@ struct run_env {
     void *stage_arg;
     run_opened_fn opened; /* NULL: nothing is to be done with them */
     void *opened_arg;
+    run_cut_fn cut; /* NULL: nobody cuts off but by run_cut */
+    void *cut_arg;
 };
 
 /* What somebody wants of a run. Only ever rises: a cancel beats a stop. */
@@ -78,6 +84,9 @@ struct run_report {
 struct run *run_new(const struct run_env *env, int64_t request_id, const char *job,
                     struct claim_token token);
 void run_free(struct run *run);
+/* Its time is over then (monotonic; 0 = never), though nobody be awake to ask. Before
+ * it is carried out. */
+void run_limit(struct run *run, int64_t deadline_us);
 
 int64_t run_request_id(const struct run *run);
 const char *run_job(const struct run *run);

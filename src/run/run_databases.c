@@ -1,7 +1,8 @@
 /*
  * The connections of one run: opened when a step asks, closed with the run. The
  * store itself can only be read this way ("main"); rows go into it inside the
- * checkpoint's transaction.
+ * checkpoint's transaction, on a connection of the store, which is one of the run's
+ * only as long as the job's own statements run on it.
  */
 #include "run/run_private.h"
 
@@ -104,12 +105,38 @@ run_database_again(struct run *run, const char *name, enum io_db_use use,
     return check_wish(run, name, err);
 }
 
+int
+run_store_db_begin(struct run *run, struct db *db, struct err *err)
+{
+    int r;
+
+    pthread_mutex_lock(&run->lock);
+    r = check_wish(run, "main", err); /* who asks later finds the connection */
+    if (r == 0) {
+        db_cancellable_begin(db);
+        run->store_db = db;
+    }
+    pthread_mutex_unlock(&run->lock);
+    return r;
+}
+
+void
+run_store_db_end(struct run *run)
+{
+    pthread_mutex_lock(&run->lock);
+    db_cancellable_end(run->store_db);
+    run->store_db = NULL;
+    pthread_mutex_unlock(&run->lock);
+}
+
 void
 run_databases_cut(struct run *run)
 {
     pthread_mutex_lock(&run->lock);
     for (size_t i = 0; i < run->n_databases; i++)
         db_cancel(run->databases[i].db);
+    if (run->store_db)
+        db_cancel(run->store_db);
     pthread_mutex_unlock(&run->lock);
 }
 

@@ -53,6 +53,8 @@ struct run {
     bool has_teller;
     struct run_database databases[RUN_DATABASES_MAX];
     size_t n_databases;
+    struct db *store_db; /* the store's, while statements of the job run on it */
+    int64_t deadline_us; /* monotonic, 0 = none */
 
     struct arena arena;
     const struct config_job *job;
@@ -154,6 +156,10 @@ int run_database(struct run *run, const char *name, enum io_db_use use,
 /* Close that connection and open it anew; pointers to the old one are dead. */
 int run_database_again(struct run *run, const char *name, enum io_db_use use,
                        struct db **ret_db, struct err *err) must_check;
+/* Around statements of the job on the store's own connection. begin: -ERR_TIMEOUT, and
+ * no end, if the run is to end already. */
+int run_store_db_begin(struct run *run, struct db *db, struct err *err) must_check;
+void run_store_db_end(struct run *run);
 void run_databases_cut(struct run *run); /* any thread */
 void run_databases_close(struct run *run);
 

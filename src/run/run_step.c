@@ -73,6 +73,7 @@ step_database(struct io_ctx *io, const char *name, enum io_db_use use,
 }
 
 struct commit {
+    struct run *run;
     const struct step_checkpoint *cp;
     const struct checkpoint *checkpoint;
     bool rows_done; /* in another database */
@@ -84,14 +85,36 @@ static int
 commit_with_rows(struct db *db, void *arg, struct err *err)
 {
     struct commit *commit = arg;
-    int r = commit->cp->apply(commit->cp->apply_arg, db, err);
+    int r = run_store_db_begin(commit->run, db, err);
 
+    if (r < 0)
+        return r;
+    r = commit->cp->apply(commit->cp->apply_arg, db, err);
+    run_store_db_end(commit->run);
     if (r < 0 || planted("cursor_apart"))
         return r;
     r = batch_checkpoint_in(db, commit->checkpoint, err);
     if (r == BATCH_LOST)
         return err_set(err, ERR_STALE_TOKEN, "the claim is gone");
     return r;
+}
+
+/* Does anybody wish that it ends, who cannot say so because he waits for it? */
+static void
+watch(void *arg)
+{
+    struct run *run = arg;
+    const struct run_env *env = run->env;
+
+    if (store_is_wished(env->store, run->request_id) ||
+        (run->is_hand && store_is_wished(env->store, run->parent.parent_id)))
+        run_ask(run, RUN_CANCEL);
+    if (run->deadline_us && clock_mono_us(env->clock) >= run->deadline_us)
+        run_ask(run, RUN_TIMEOUT);
+    if (env->cut && env->cut(env->cut_arg)) {
+        run_ask(run, RUN_STOP);
+        run_cut(run);
+    }
 }
 
 static int
@@ -101,7 +124,8 @@ commit_once(struct run *run, struct commit *commit, struct err *err)
     int r = 0;
 
     if (apply)
-        r = store_write(run->env->store, STORE_NORMAL, commit_with_rows, commit, err);
+        r = store_write_watched(run->env->store, commit_with_rows, commit, watch, run,
+                                err);
     if (r < 0 || (apply && !planted("cursor_apart")))
         return r;
     return batch_checkpoint(run->env->store, commit->checkpoint, err);
@@ -158,7 +182,7 @@ step_checkpoint(void *arg, const struct step_checkpoint *cp, struct err *err)
         .share = run->share,
         .partition = run->partition,
     };
-    struct commit commit = {.cp = cp, .checkpoint = &checkpoint};
+    struct commit commit = {.run = run, .cp = cp, .checkpoint = &checkpoint};
     int r = BATCH_OK;
 
     if (run_wish(run) == RUN_LOST && !planted("no_fence"))

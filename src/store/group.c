@@ -32,9 +32,8 @@
 /* One call of group_write, on the stack of its caller. */
 struct member {
     struct list link;
-    enum store_urgency urgency;
-    store_fn fn;
-    void *arg;
+    struct list wish; /* in group.wishes */
+    const struct group_call *call;
     int result;
     struct err err;
     int reruns;
@@ -51,6 +50,7 @@ struct group {
     pthread_mutex_t lock; /* for all below */
     pthread_cond_t work;
     struct list waiting[STORE_BEAT + 1]; /* by urgency */
+    struct list wishes; /* members that are wishes, until they are done */
     bool stop;
     struct store_counts counts;
 };
@@ -154,7 +154,7 @@ put_back(struct group *group, struct batch *batch, const struct err *cause)
 
         list_remove(link);
         if (member->reruns++ < RERUN_MAX) {
-            list_push_front(&group->waiting[member->urgency], link);
+            list_push_front(&group->waiting[member->call->urgency], link);
             group->counts.waiting++;
             continue;
         }
@@ -178,7 +178,7 @@ run_member(struct group *group, struct batch *batch, struct member *member,
     if (r < 0)
         return r;
     err_clear(&member->err);
-    member->result = member->fn(group->db, member->arg, &member->err);
+    member->result = member->call->fn(group->db, member->call->arg, &member->err);
     if (member->result >= 0) {
         /* Fails where fn went on over a failed statement: then it has failed, too. */
         r = db_release(group->db, SAVEPOINT, &member->err);
@@ -289,6 +289,7 @@ group_new(group_open_fn open, void *arg, struct group **ret_group, struct err *e
     pthread_cond_init(&group->work, NULL);
     list_init(&group->waiting[STORE_NORMAL]);
     list_init(&group->waiting[STORE_BEAT]);
+    list_init(&group->wishes);
     r = ensure_open(group, err);
     if (r == 0) {
         int error = pthread_create(&group->thread, NULL, group_main, group);
@@ -321,28 +322,74 @@ group_free(struct group *group)
     free(group);
 }
 
-int
-group_write(struct group *group, enum store_urgency urgency, store_fn fn, void *arg,
-            struct err *err)
+static void
+init_wake(pthread_cond_t *wake)
 {
-    struct member member = {.urgency = urgency, .fn = fn, .arg = arg};
+    pthread_condattr_t attr;
+
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(wake, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+/* Under the lock, which is let go of while it waits and while it watches. */
+static void
+wait_watching(struct group *group, struct member *member)
+{
+    int64_t until_us = clock_mono_us(clock_real()) + STORE_WATCH_MS * US_PER_MS;
+    struct timespec until = {.tv_sec = until_us / US_PER_S,
+                             .tv_nsec = (until_us % US_PER_S) * 1000};
+
+    pthread_cond_timedwait(&member->wake, &group->lock, &until);
+    if (member->done || clock_mono_us(clock_real()) < until_us)
+        return;
+    pthread_mutex_unlock(&group->lock);
+    member->call->watch(member->call->watch_arg);
+    pthread_mutex_lock(&group->lock);
+}
+
+int
+group_write(struct group *group, const struct group_call *call, struct err *err)
+{
+    struct member member = {.call = call};
 
     /* A write within a write would wait for itself for ever. */
     assert(!pthread_equal(pthread_self(), group->thread));
     list_init(&member.link);
-    pthread_cond_init(&member.wake, NULL);
+    list_init(&member.wish);
+    init_wake(&member.wake);
     pthread_mutex_lock(&group->lock);
     assert(!group->stop);
-    list_push_back(&group->waiting[urgency], &member.link);
+    list_push_back(&group->waiting[call->urgency], &member.link);
+    if (call->wish_of)
+        list_push_back(&group->wishes, &member.wish);
     group->counts.waiting++;
     pthread_cond_signal(&group->work);
-    while (!member.done)
-        pthread_cond_wait(&member.wake, &group->lock);
+    while (!member.done) {
+        if (call->watch)
+            wait_watching(group, &member);
+        else
+            pthread_cond_wait(&member.wake, &group->lock);
+    }
+    list_remove(&member.wish);
     pthread_mutex_unlock(&group->lock);
     pthread_cond_destroy(&member.wake);
     if (member.result < 0 && err->code == ERR_NONE)
         *err = member.err;
     return member.result;
+}
+
+bool
+group_is_wished(struct group *group, int64_t request_id)
+{
+    bool found = false;
+
+    pthread_mutex_lock(&group->lock);
+    list_each(link, &group->wishes) found =
+        found || list_entry(link, struct member, wish)->call->wish_of == request_id;
+    pthread_mutex_unlock(&group->lock);
+    return found;
 }
 
 void

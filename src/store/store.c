@@ -386,8 +386,40 @@ store_write(struct store *store, enum store_urgency urgency, store_fn fn, void *
             struct err *err)
 {
     if (store->group)
-        return group_write(store->group, urgency, fn, arg, err);
+        return group_write(
+            store->group,
+            &(struct group_call){.urgency = urgency, .fn = fn, .arg = arg}, err);
     return write_pooled(store, fn, arg, err);
+}
+
+int
+store_write_watched(struct store *store, store_fn fn, void *arg, store_watch_fn watch,
+                    void *watch_arg, struct err *err)
+{
+    if (store->group)
+        return group_write(
+            store->group,
+            &(struct group_call){
+                .fn = fn, .arg = arg, .watch = watch, .watch_arg = watch_arg},
+            err);
+    return write_pooled(store, fn, arg, err);
+}
+
+int
+store_write_wish(struct store *store, int64_t request_id, store_fn fn, void *arg,
+                 struct err *err)
+{
+    if (store->group)
+        return group_write(
+            store->group,
+            &(struct group_call){.fn = fn, .arg = arg, .wish_of = request_id}, err);
+    return write_pooled(store, fn, arg, err);
+}
+
+bool
+store_is_wished(struct store *store, int64_t request_id)
+{
+    return store->group && group_is_wished(store->group, request_id);
 }
 
 static int

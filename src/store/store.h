@@ -90,6 +90,24 @@ int store_write(struct store *store, enum store_urgency urgency, store_fn fn, vo
                 struct err *err) must_check;
 
 /*
+ * The same for a work that may take long, that of a job: on SQLite it holds up all
+ * other writes, so that nobody else may be awake to end it. There watch is called on
+ * the caller's thread every STORE_WATCH_MS until it is over, and may not write; on
+ * PostgreSQL never.
+ */
+#define STORE_WATCH_MS 50
+typedef void (*store_watch_fn)(void *arg);
+int store_write_watched(struct store *store, store_fn fn, void *arg,
+                        store_watch_fn watch, void *watch_arg,
+                        struct err *err) must_check;
+
+/* The same for a wish about a request, which is known before its turn to be written
+ * comes: on SQLite store_is_wished is true meanwhile. */
+int store_write_wish(struct store *store, int64_t request_id, store_fn fn, void *arg,
+                     struct err *err) must_check;
+bool store_is_wished(struct store *store, int64_t request_id);
+
+/*
  * A chore for once an hour: PostgreSQL keeps ranges of ids open ahead of those in use.
  * Ids beyond the last range would still be stored, but not go when their range goes.
  */

@@ -32,6 +32,7 @@ hold(struct worker *worker, int lane, const struct claim *claim, int64_t request
     slot->lane = lane;
     if (job && job->timeout_us)
         slot->deadline_us = worker_now_us(worker) + job->timeout_us;
+    run_limit(slot->run, slot->deadline_us);
     list_push_back(&worker->held, &slot->held);
     worker->n_held++;
     pthread_mutex_lock(&worker->lock);

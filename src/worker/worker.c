@@ -444,6 +444,31 @@ log_stage(void *arg, int64_t request_id, const char *step, const char *stage)
              log_str("stage", stage));
 }
 
+/* As drain decides; the loop may wait for a write that a run holds up. */
+static bool
+is_to_be_cut(void *arg)
+{
+    struct worker *worker = arg;
+    bool over;
+
+    pthread_mutex_lock(&worker->lock);
+    over = worker->stopping &&
+           (worker->hurry || worker_now_us(worker) - worker->stopping_since_us >=
+                                 worker->options.config->worker.drain_us);
+    pthread_mutex_unlock(&worker->lock);
+    return over;
+}
+
+/* Under the lock. */
+static void
+begin_stopping(struct worker *worker)
+{
+    if (!worker->stopping)
+        worker->stopping_since_us = worker_now_us(worker);
+    worker->stopping = true;
+    pthread_cond_signal(&worker->wake);
+}
+
 int
 worker_new(const struct worker_options *options, struct worker **ret_worker,
            struct err *err)
@@ -463,6 +488,8 @@ worker_new(const struct worker_options *options, struct worker **ret_worker,
         .record_retry_us = options->config->worker.record_retry_us,
         .progress_gap_us = PROGRESS_GAP_US,
         .keep = keep_outcome, /* in the spool, once it is open */
+        .cut = is_to_be_cut,
+        .cut_arg = worker,
     };
     if (log_wants(options->log, LOG_DEBUG)) {
         worker->env.stage = log_stage;
@@ -528,8 +555,7 @@ void
 worker_stop(struct worker *worker)
 {
     pthread_mutex_lock(&worker->lock);
-    worker->stopping = true;
-    pthread_cond_signal(&worker->wake);
+    begin_stopping(worker);
     pthread_mutex_unlock(&worker->lock);
 }
 
@@ -537,9 +563,8 @@ void
 worker_hurry(struct worker *worker)
 {
     pthread_mutex_lock(&worker->lock);
-    worker->stopping = true;
+    begin_stopping(worker);
     worker->hurry = true;
-    pthread_cond_signal(&worker->wake);
     pthread_mutex_unlock(&worker->lock);
     deliver_hurry(worker->deliver);
 }

@@ -76,8 +76,9 @@ struct worker {
     bool done_waiting;        /* a slot has come back */
     bool stopping;
     bool hurry;
-    bool gone;             /* somebody declared us dead */
-    bool ended;            /* the loop is over: the heart may stop */
+    int64_t stopping_since_us; /* monotonic */
+    bool gone;                 /* somebody declared us dead */
+    bool ended;                /* the loop is over: the heart may stop */
     int64_t link_since_us; /* monotonic: our beats arrive without a gap since; 0: not */
 };
 

@@ -54,7 +54,7 @@ SHARED_JOBS = (
 @pytest.fixture(scope="session", params=["sqlite", "pg"])
 def site(request, cluster):
     """Its lane `parked` has no slots: what is in it stays QUEUED."""
-    site = pawl_env.Site(request.param, cluster, SHARED_JOBS,
+    site = pawl_env.Site(request.param, cluster, SHARED_JOBS + jobs.own(request.param),
                          "lanes: {normal: 8, large: 2, parked: 0}\n")
     try:
         site.shop(cells.table(request.param))

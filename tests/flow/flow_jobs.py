@@ -73,6 +73,22 @@ BURN = """\
         write: {file: burn.csv}
 """
 
+# A statement on the store itself that takes longer than anybody waits.
+_LONG = {"sqlite": "CREATE TABLE never AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL "
+                   "SELECT i + 1 FROM n WHERE i < 2000000000) SELECT count(*) AS n FROM n",
+         "pg": "SELECT pg_sleep(20)"}
+
+
+def own(kind):
+    """`own` is cut off by whoever asks, `own-limited` by its timeout."""
+    text = f"""\
+  own:
+    duplicates: allow
+    retry: none
+    steps: [{{name: long, sql: "{_LONG[kind]}"}}]
+"""
+    return text + variant(text, "own-limited", timeout="1s")
+
 
 def variant(text, name, **changes):
     """A job of above under another name, with other policies (one line each)."""

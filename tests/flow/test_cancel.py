@@ -108,6 +108,35 @@ def test_B26_a_reader_that_computes_is_stopped_too(site):
     assert time.monotonic() - begin < LIMIT_S
 
 
+def begin_own(site, job):
+    """The execution is there: next comes the statement on the store itself."""
+    request_id = site.submit_id(job)
+    wait_for(lambda: site.count("step_execution s JOIN pawl.execution e ON "
+                                "e.id = s.execution_id", f"e.request_id = {request_id}"),
+             "its step begins")
+    return request_id
+
+
+def test_B26_a_statement_on_the_store_itself_is_cut_off(site):
+    request_id = begin_own(site, "own")
+    begin = time.monotonic()
+    assert site.cancel(request_id).status == 202
+    cancelled_cleanly(site, request_id)
+    assert time.monotonic() - begin < LIMIT_S
+    assert site.count("audit", f"subject LIKE '%{request_id}' AND act = 'cancel'") == 1
+    site.wait_done(site.submit_id("quick"))
+
+
+def test_B26_the_timeout_cuts_it_off_and_who_writes_meanwhile_waits_no_longer(site):
+    begin = time.monotonic()
+    request_id = begin_own(site, "own-limited")
+    beside = site.submit_id("quick")
+    assert time.monotonic() - begin < 1 + LIMIT_S
+    assert site.wait_final(request_id)["outcome"] == "TIMEOUT"
+    assert time.monotonic() - begin < 1 + LIMIT_S
+    site.wait_done(beside)
+
+
 def test_A26_stop_ends_it_as_stopped_and_asks_to_come_again(site):
     request_id = site.submit_id("slow", rows=1000, ms=20)
     site.wait_progress(request_id, 3)

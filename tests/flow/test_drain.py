@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import flow_jobs as jobs
+import pytest
 from pawl_env import Site, wait_for
 
 FULL = bool(os.environ.get("PAWL_FULL"))
@@ -70,6 +71,24 @@ def test_A19_A23_who_listens_hears_of_an_end_during_the_drain(cluster):
         assert [site.count(t) for t in ("claim", "worker", "progress")] == [0, 0, 0]
         (step,) = site.sql("SELECT state, chunk, read_count FROM pawl.step_execution")
         assert step["state"] == "STOPPED" and 0 < step["chunk"] == step["read_count"]
+        site.close()
+    finally:
+        site.discard()
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "pg"])
+def test_A19_A21_the_end_of_a_drain_cuts_off_a_statement_on_the_store_itself(cluster, kind):
+    site = Site(kind, cluster, jobs.own(kind), "worker: {drain: 300ms}\n")
+    try:
+        site.up()
+        request_id = site.submit_id("own")
+        wait_for(lambda: site.count("step_execution") == 1, "its step has begun")
+        begin = time.monotonic()
+        site.worker.signal(signal.SIGTERM)
+        assert site.worker.wait_end(10) == 0
+        assert time.monotonic() - begin < 3
+        assert site.one(f"SELECT outcome FROM pawl.outcome WHERE id = {request_id}") == \
+            "STOPPED"
         site.close()
     finally:
         site.discard()

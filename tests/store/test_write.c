@@ -429,6 +429,148 @@ test_one_that_goes_on_over_a_failure_fails_alone(struct harness *h)
 
 /* --- PostgreSQL: what is tried again --- */
 
+/* --- cancelled as a whole --- */
+
+struct long_work {
+    struct db *_Atomic db; /* while it may be cancelled */
+    int first, second;     /* what its two statements returned */
+};
+
+static int
+long_fn(struct db *db, void *arg, struct err *err)
+{
+    struct long_work *work = arg;
+    struct err ignored = {0};
+
+    db_cancellable_begin(db);
+    work->db = db;
+    work->first = db_script(
+        db,
+        db_kind(db) == DB_PG
+            ? "SELECT pg_sleep(20)"
+            : "INSERT INTO pawl.active WITH RECURSIVE n(i) AS (SELECT 1 UNION "
+              "ALL SELECT i + 1 FROM n WHERE i < 2000000000) SELECT 'x', "
+              "max(i) FROM n",
+        err);
+    work->db = NULL;
+    work->second = db_script(db, "SELECT 1", &ignored);
+    db_cancellable_end(db);
+    return work->first;
+}
+
+static void
+cancel_it(void *arg)
+{
+    struct long_work *work = arg;
+    struct db *db = work->db;
+
+    if (db)
+        db_cancel(db);
+}
+
+static int
+call_long(struct harness *h, struct long_work *work)
+{
+    struct err err = {0};
+
+    return store_write_watched(h->store, long_fn, work, cancel_it, work, &err);
+}
+
+static void *
+long_main(void *arg)
+{
+    struct call *call = arg;
+
+    call->r = call_long(call->h, call->arg);
+    return NULL;
+}
+
+/* SQLite rolls the transaction of all back when a writing statement is interrupted. */
+static void
+test_one_that_is_cancelled_fails_alone(struct harness *h)
+{
+    static const char *const keys[] = {"a", NULL, "c"};
+    struct long_work lengthy = {.db = NULL};
+    struct work works[3] = {0};
+    struct call calls[3];
+    struct call holder;
+    struct gate gate;
+
+    hold(h, &gate, &holder);
+    for (int i = 0; i < 3; i++) {
+        works[i] = (struct work){.key = keys[i], .id = i};
+        calls[i] = (struct call){.h = h, .fn = work_fn, .arg = &works[i]};
+        if (!keys[i])
+            calls[i].arg = &lengthy;
+        assert_int_equal(pthread_create(&calls[i].thread, NULL,
+                                        keys[i] ? call_main : long_main, &calls[i]),
+                         0);
+        await_waiting(h, i + 1);
+    }
+    let_go(&gate, &holder);
+    for (int i = 0; i < 3; i++) {
+        pthread_join(calls[i].thread, NULL);
+        assert_int_equal(calls[i].r, keys[i] ? 0 : -ERR_TIMEOUT);
+    }
+    assert_true(lengthy.second < 0);
+    assert_int_equal(harness_i64(h, "SELECT count(*) FROM pawl.active"), 2);
+}
+
+static void *
+cancel_main(void *arg)
+{
+    struct long_work *work = arg;
+    struct db *db;
+
+    while (!(db = work->db))
+        sched_yield();
+    db_cancel(db);
+    return NULL;
+}
+
+/* On a connection that others use after it. */
+static void
+test_after_a_cancel_the_connection_is_as_before(struct harness *h)
+{
+    struct long_work lengthy = {.db = NULL};
+    struct work work = {.key = "a", .id = 1};
+    pthread_t thread;
+
+    assert_int_equal(pthread_create(&thread, NULL, cancel_main, &lengthy), 0);
+    assert_int_equal(call_long(h, &lengthy), -ERR_TIMEOUT);
+    pthread_join(thread, NULL);
+    assert_int_equal(harness_write(h, work_fn, &work), 0);
+    assert_int_equal(rows_of(h, "a"), 1);
+}
+
+static void *
+wish_main(void *arg)
+{
+    struct call *call = arg;
+
+    call->r = store_write_wish(call->h->store, 7, work_fn, call->arg, &call->err);
+    return NULL;
+}
+
+static void
+test_a_wish_is_known_before_it_is_written(struct harness *h)
+{
+    struct work work = {.key = "a", .id = 7};
+    struct call holder;
+    struct gate gate;
+    struct call wish = {.h = h, .arg = &work};
+
+    hold(h, &gate, &holder);
+    assert_int_equal(pthread_create(&wish.thread, NULL, wish_main, &wish), 0);
+    await_waiting(h, 1);
+    assert_true(store_is_wished(h->store, 7));
+    assert_false(store_is_wished(h->store, 8));
+    let_go(&gate, &holder);
+    pthread_join(wish.thread, NULL);
+    assert_int_equal(wish.r, 0);
+    assert_false(store_is_wished(h->store, 7));
+}
+
 /* A trigger that raises 40001 so many times; a sequence counts over rollbacks. */
 static void
 make_conflicts(struct harness *h, int times)
@@ -538,6 +680,10 @@ main(void)
         store_test_sqlite(test_callers_that_waited_share_one_commit),
         store_test_sqlite(test_one_that_ends_the_transaction_fails_alone),
         store_test_sqlite(test_one_that_goes_on_over_a_failure_fails_alone),
+        store_test_sqlite(test_one_that_is_cancelled_fails_alone),
+        store_test_sqlite(test_after_a_cancel_the_connection_is_as_before),
+        store_test_pg(test_after_a_cancel_the_connection_is_as_before),
+        store_test_sqlite(test_a_wish_is_known_before_it_is_written),
         store_test_pg(test_A17_a_conflict_twice_is_tried_again_and_succeeds),
         store_test_pg(test_A17_a_conflict_four_times_fails_with_its_cause),
         store_test_pg(test_cut_connections_are_opened_again_by_writes_and_reads),
