@@ -2,6 +2,7 @@
 who read. The api, its sessions and its clients have one core; the worker and the rest of
 the database have the others, as if they were machines of their own."""
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -9,7 +10,6 @@ import os
 import re
 import signal
 import subprocess
-import threading
 import time
 
 from pickup import percentile
@@ -90,7 +90,7 @@ class Apart:
         raise RuntimeError(f"pawl {role} did not start:\n" + log.read_text()[-2000:])
 
     def part(self, api, worker):
-        """To each its cores; sessions come and go, so this is done again and again."""
+        """To each its cores."""
         rows = self.place.psql(self.place.admin, "SELECT pid, application_name LIKE "
                                "'pawl-api%' FROM pg_stat_activity")
         for line in rows.splitlines():
@@ -109,23 +109,32 @@ class Apart:
             raise RuntimeError(f"{method} {path}: {answer.status} {text.decode()}")
         return json.loads(text)
 
-    def client(self, port, number, took, trouble, until):
-        try:
-            self.read_on(port, number, took, until)
-        except Exception as error:  # fewer clients would be served better
-            trouble.append(error)
-
-    def read_on(self, port, number, took, until):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-        paths = ("/api/v1/jobs", "/api/v1/requests?limit=30", "/api/v1/requests/1")
+    async def client(self, port, number, took, until):
+        """One of many in one thread, which itself takes next to no time."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        path = ("/api/v1/jobs", "/api/v1/requests?limit=30",
+                "/api/v1/requests/1")[number % 3]
+        request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode()
         warm = time.monotonic() + WARM_SECONDS
-        time.sleep(THINK_SECONDS * number / CLIENTS)
+        await asyncio.sleep(THINK_SECONDS * number / CLIENTS)
         while (began := time.monotonic()) < until:
-            self.ask(connection, "GET", paths[number % len(paths)])
+            writer.write(request)
+            head = await reader.readuntil(b"\r\n\r\n")
+            if not head.startswith(b"HTTP/1.1 200 "):
+                raise RuntimeError(f"{path}: {head.decode()}")
+            size = re.search(rb"(?i)\r\ncontent-length: (\d+)\r\n", head)
+            await reader.readexactly(int(size[1]))
             if began > warm:
                 took.append((time.monotonic() - began) * 1000)
-            time.sleep(THINK_SECONDS)
-        connection.close()
+            await asyncio.sleep(THINK_SECONDS)
+        writer.close()
+
+    async def clients(self, port, took, until, part):
+        async def part_again():  # sessions that the first questions opened
+            await asyncio.sleep(WARM_SECONDS / 2)
+            part()
+        await asyncio.gather(part_again(), *(self.client(port, n, took, until)
+                                             for n in range(CLIENTS)))
 
     def measure(self, busy):
         everything = os.sched_getaffinity(0)
@@ -163,18 +172,9 @@ class Apart:
                 raise RuntimeError(f"the heavy work does not run: {request}")
 
     def read(self, api, worker, port):
-        took, trouble = [], []
+        took = []
         until = time.monotonic() + WARM_SECONDS + self.seconds
-        clients = [threading.Thread(target=self.client, args=(port, n, took, trouble, until))
-                   for n in range(CLIENTS)]
         self.part(api, worker)
-        for client in clients:
-            client.start()
-        for client in clients:
-            while client.is_alive():
-                self.part(api, worker)
-                client.join(0.5)
-        if trouble or len(took) < CLIENTS:
-            raise RuntimeError(f"{len(took)} answers, {trouble}")
+        asyncio.run(self.clients(port, took, until, lambda: self.part(api, worker)))
         return {"answers": len(took), "p50_ms": percentile(took, 0.5),
                 "p95_ms": percentile(took, 0.95)}

@@ -204,6 +204,11 @@ open_wake(struct store *store, const struct store_options *options, struct err *
 static void
 keep_options(struct store *store, const struct store_options *options)
 {
+    /* To plan a statement anew for each parameter costs several times what it costs;
+     * where a pooler is between, the roles have it (src/sql/roles/4_settings.sql). */
+    static const struct db_setting settings[] = {
+        {"plan_cache_mode", "force_generic_plan"}};
+
     store->url = xstrdup(options->url);
     store->app_name = xstrdup(options->app_name ? options->app_name : "pawl");
     store->open = options->open ? options->open : db_open;
@@ -221,6 +226,8 @@ keep_options(struct store *store, const struct store_options *options)
                                     : STATEMENT_MS_DEFAULT,
         .idle_tx_timeout_ms =
             options->idle_tx_ms > 0 ? options->idle_tx_ms : IDLE_TX_MS_DEFAULT,
+        .session_settings = settings,
+        .n_session_settings = array_len(settings),
     };
 }
 

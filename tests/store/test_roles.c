@@ -320,6 +320,16 @@ test_the_settings_hold_behind_a_pooler(struct harness *h)
     assert_non_null(got);
     assert_string_equal(got, "pawl_worker force_generic_plan off off on\n");
     free(got);
+    db_closep(&db);
+    snprintf(url, sizeof(url), "postgresql://pawl_api%s", at);
+    assert_ok(db_open(&options, &db, &err), &err);
+    got = ask(db,
+              "SELECT concat_ws(' ', current_user,"
+              " current_setting('plan_cache_mode'), current_setting('enable_seqscan'))",
+              &err);
+    assert_non_null(got);
+    assert_string_equal(got, "pawl_api force_generic_plan on\n");
+    free(got);
 }
 
 /* Who owns nothing opens a store that is up to date, though asked to migrate. */
