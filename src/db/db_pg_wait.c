@@ -58,6 +58,9 @@ time_left(struct pg_db *pg, int *ret_ms)
         pg->hurrying = true;
         pg_wait_no_longer(pg);
     }
+    /* The request may have been there before the statement was: again. */
+    if (db_is_cancelled(&pg->base))
+        pg_cancel_ask(pg);
     *ret_ms = LOOK_MS;
     if (pg->deadline_ms == 0)
         return true;
