@@ -102,6 +102,7 @@ open_store(struct house *house, struct err *err)
         .statement_timeout_ms = (int)(config->store.statement_timeout_us / US_PER_MS),
         .idle_tx_ms = config_idle_tx_ms(config),
         .app_name = app_name,
+        .plan_once = house->role != ROLE_WORKER, /* which has it from its role */
         .wait_ms = house->role == ROLE_API ? API_STORE_WAIT_MS : 0,
     };
     int r;

@@ -227,7 +227,7 @@ keep_options(struct store *store, const struct store_options *options)
         .idle_tx_timeout_ms =
             options->idle_tx_ms > 0 ? options->idle_tx_ms : IDLE_TX_MS_DEFAULT,
         .session_settings = settings,
-        .n_session_settings = array_len(settings),
+        .n_session_settings = options->plan_once ? array_len(settings) : 0,
     };
 }
 

@@ -31,6 +31,8 @@ struct store_options {
     bool allow_network_fs;
     int connections;          /* PostgreSQL: alive at once; SQLite: readers. 0 = 8 */
     int wait_ms;              /* for a free connection; 0 = 10 s */
+    bool plan_once;           /* PostgreSQL: a statement is planned once a session, not
+                               * for each parameter: what lives long and asks much */
     int connect_timeout_ms;   /* 0 = 10 s */
     int statement_timeout_ms; /* 0 = 30 s */
     /* PostgreSQL: a write in which no statement comes for so long is given up by the

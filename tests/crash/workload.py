@@ -21,8 +21,9 @@ schedules:
   beat: {job: slot, cron: "*/2 * * * * *", missed: {all: 30}}
 """
 RETRY = f"{{attempts: {TRIES}, backoff: 30ms, max_backoff: 300ms, on: [ERROR, WORKER_LOST], drained: true}}"
-# Some exports are large, or their publishing would be over before anybody could hit it.
-WIDE = "CASE WHEN :rows % 5 = 0 THEN 50000 ELSE 300 END"
+# In the long storm some exports are large, or their publishing would be over before
+# anybody could hit it.
+WIDE = "CASE WHEN :rows % 5 = 0 THEN 50000 ELSE 300 END" if pawl_env.FULL else "300"
 # A little slower than it must be, each row sent at once.
 READ = ("SELECT :tag AS tag, i AS n, repeat('x', {pad}) AS pad, "
         "cast(pg_sleep(ROW_SECONDS) AS text) AS slept FROM generate_series(1, :rows) i "
