@@ -40,7 +40,7 @@ import reach  # noqa: E402
 from client import Client, Sampler  # noqa: E402
 from history import History  # noqa: E402
 from outside import Outside  # noqa: E402
-from pawl_env import Cluster  # noqa: E402
+from pawl_env import FULL, Cluster  # noqa: E402
 from proxy import Proxy  # noqa: E402
 from workload import Place, StormSite  # noqa: E402
 
@@ -48,7 +48,7 @@ CLIENTS = {"sqlite": 2, "pg": 2}
 QUICK_DISK = pathlib.Path("/dev/shm")  # a kill loses nothing that the kernel has
 CALM_SECONDS = 90
 SWEPT_SECONDS = 3  # after its start a worker has looked for what others left
-LOOK_SECONDS = 0.003  # at the logs of the victims
+LOOK_SECONDS = 0.003 if FULL else 0.006  # at the logs of the victims
 KEEP_SECONDS = 0.02  # at who has ended by himself
 AGAIN_SECONDS = 1  # of rest for a seat whose process ended by itself
 TELL_SECONDS = 10

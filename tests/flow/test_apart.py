@@ -1,5 +1,6 @@
 """Roles apart: what an api, a worker and the command line each do, know and leave alone."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -115,8 +116,11 @@ def test_A3_A13_A15_an_api_does_without_the_key_that_a_worker_holds(make):
 # --- who claims, who fires, who answers ---
 
 def listening_sockets(pid):
-    ours = {m[1] for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir()
-            if (m := re.match(r"socket:\[(\d+)\]", str(fd.readlink())))}
+    ours = set()
+    for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            if m := re.match(r"socket:\[(\d+)\]", str(fd.readlink())):
+                ours.add(m[1])
     tables = "".join(pathlib.Path(f"/proc/{pid}/net/{t}").read_text() for t in ("tcp", "tcp6"))
     rows = [line.split() for line in tables.splitlines()]
     return [row for row in rows if len(row) > 9 and row[3] == "0A" and row[9] in ours]
