@@ -149,6 +149,8 @@ def test_A20_a_part_goes_when_the_next_run_has_all_of_it(site):
                                       "pawl.execution e ON e.id = s.execution_id "
                                       f"WHERE e.request_id = {request_id}"), "it runs")
             assert site.call("POST", f"/api/v1/requests/{request_id}/stop").status == 202
+            wait_for(lambda: site.count("execution", f"request_id = {request_id} AND "
+                                        "state = 'STOPPING'"), "it is asked to stop")
         assert site.wait_final(request_id)["outcome"] == "STOPPED"
         assert len(site.parts_of(request_id)) == 1, site.parts()
     done = site.wait_done(site.submit_id("file"))
