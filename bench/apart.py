@@ -5,14 +5,13 @@ the database have the others, as if they were machines of their own."""
 import asyncio
 import contextlib
 import http.client
-import json
 import os
 import re
 import signal
 import subprocess
 import time
 
-from pickup import percentile
+from pickup import ask, percentile, started
 
 CLIENTS = 50
 THINK_SECONDS = 0.25
@@ -72,22 +71,8 @@ class Apart:
         self.own, self.others = {cores[0]}, set(cores[1:])
 
     def start(self, role):
-        log = self.folder / f"{role}.log"
-        with open(log, "w") as file:
-            process = subprocess.Popen(
-                [self.pawl, role, "-c", "pawl.yaml"], cwd=self.folder, stderr=file,
-                env={**os.environ, "PAWL_LISTEN": "127.0.0.1:0",
-                     "PAWL_STATE": str(self.folder / role)})
-        for _ in range(600):
-            ready = re.search(r" ready (?:.*port=(\d+))?", log.read_text())
-            if ready:
-                return process, int(ready[1] or 0)
-            if process.poll() is not None:
-                break
-            time.sleep(0.05)
-        process.kill()
-        process.wait()
-        raise RuntimeError(f"pawl {role} did not start:\n" + log.read_text()[-2000:])
+        return started([self.pawl, role, "-c", "pawl.yaml"], self.folder,
+                       self.folder / f"{role}.log", PAWL_STATE=str(self.folder / role))
 
     def part(self, api, worker):
         """To each its cores."""
@@ -100,14 +85,6 @@ class Apart:
         set_cores(api.pid, self.own)
         set_cores(worker.pid, self.others)
         os.sched_setaffinity(0, self.own)
-
-    def ask(self, connection, method, path, body=None):
-        connection.request(method, path, body, {"Content-Type": "application/json"})
-        answer = connection.getresponse()
-        text = answer.read()
-        if answer.status not in (200, 202):
-            raise RuntimeError(f"{method} {path}: {answer.status} {text.decode()}")
-        return json.loads(text)
 
     async def client(self, port, number, took, until):
         """One of many in one thread, which itself takes next to no time."""
@@ -143,9 +120,9 @@ class Apart:
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
             wanted = [("export", 10 ** 9)] * EXPORTS + [("load", 0)] if busy \
                 else [("export", 1)]
-            ids = [self.ask(connection, "POST", f"/api/v1/jobs/{job}/requests",
-                            '{"params": {%s}}' % (f'"rows": {rows}' if rows else "")
-                            )["requestId"] for job, rows in wanted]
+            ids = [ask(connection, "POST", f"/api/v1/jobs/{job}/requests",
+                       {"params": {"rows": rows} if rows else {}})["requestId"]
+                   for job, rows in wanted]
             if busy:
                 self.check_running(connection, ids)
             said = self.read(api, worker, port)
@@ -164,7 +141,7 @@ class Apart:
     def check_running(self, connection, ids):
         for number in ids:
             for _ in range(100):
-                request = self.ask(connection, "GET", f"/api/v1/requests/{number}")
+                request = ask(connection, "GET", f"/api/v1/requests/{number}")
                 if request["status"] != "QUEUED":
                     break
                 time.sleep(0.05)

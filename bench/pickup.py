@@ -27,6 +27,33 @@ jobs:
 STARTS = "SELECT request_id, started_at FROM pawl.execution"
 
 
+def started(command, folder, log, **env):
+    """The process and its port (0: it listens on none)."""
+    with open(log, "w") as file:
+        process = subprocess.Popen(command, cwd=folder, stderr=file,
+                                   env={**os.environ, "PAWL_LISTEN": "127.0.0.1:0", **env})
+    for _ in range(600):
+        ready = re.search(r" ready (?:.*port=(\d+))?", log.read_text())
+        if ready:
+            return process, int(ready[1] or 0)
+        if process.poll() is not None:
+            break
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    raise RuntimeError(f"{command} did not start:\n" + log.read_text()[-2000:])
+
+
+def ask(connection, method, path, body=None):
+    connection.request(method, path, body and json.dumps(body),
+                       {"Content-Type": "application/json"} if body else {})
+    answer = connection.getresponse()
+    text = answer.read()
+    if answer.status not in (200, 202):
+        raise RuntimeError(f"{method} {path}: {answer.status} {text.decode()}")
+    return json.loads(text)
+
+
 def percentile(values, share):
     """The least value that this share of all is not above."""
     values = sorted(values)
@@ -46,45 +73,21 @@ class Server:
         self.log = self.folder / "log"
         self.numbers = 0
 
-    def start(self):
-        with open(self.log, "w") as log:
-            process = subprocess.Popen(
-                [self.pawl, "serve", "-c", "pawl.yaml"], cwd=self.folder, stderr=log,
-                env={**os.environ, "PAWL_LISTEN": "127.0.0.1:0"})
-        for _ in range(600):
-            ready = re.search(r" ready .*port=(\d+)", self.log.read_text())
-            if ready:
-                return process, int(ready[1])
-            if process.poll() is not None:
-                break
-            time.sleep(0.05)
-        process.kill()
-        process.wait()
-        raise RuntimeError("pawl serve did not start:\n" + self.log.read_text()[-2000:])
-
-    def ask(self, connection, method, path, body=None):
-        connection.request(method, path, body and json.dumps(body),
-                           {"Content-Type": "application/json"} if body else {})
-        answer = connection.getresponse()
-        text = answer.read()
-        if answer.status not in (200, 202):
-            raise RuntimeError(f"{method} {path}: {answer.status} {text.decode()}")
-        return json.loads(text)
-
     def measure(self, count):
-        process, port = self.start()
+        process, port = started([self.pawl, "serve", "-c", "pawl.yaml"], self.folder,
+                                self.log)
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         asked = {}
         try:
             for _ in range(count):
                 self.numbers += 1
                 began = time.time()
-                answer = self.ask(connection, "POST", "/api/v1/jobs/tick/requests",
+                answer = ask(connection, "POST", "/api/v1/jobs/tick/requests",
                                   {"params": {"n": self.numbers}})
                 asked[answer["requestId"]] = began
                 # The next one finds an idle pool.
                 path = f"/api/v1/requests/{answer['requestId']}"
-                while not self.ask(connection, "GET", path + "?wait=30s")["complete"]:
+                while not ask(connection, "GET", path + "?wait=30s")["complete"]:
                     pass
         finally:
             connection.close()

@@ -147,7 +147,6 @@ put_webhooks(struct json_out *out, const struct delivery_waiting *list, size_t c
     for (size_t i = 0; i < count; i++) {
         json_begin_object(out);
         json_kv_str(out, "name", list[i].webhook);
-        json_kv_str(out, "state", "waiting");
         json_kv_i64(out, "attempts", list[i].attempts);
         json_kv_time_us(out, "nextTry", list[i].due_at_us);
         json_kv_str(out, "lastError", list[i].last_error);

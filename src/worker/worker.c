@@ -22,7 +22,6 @@
 #define PAUSE_FIRST_MS   100
 #define PAUSE_LONGEST_MS 2000
 #define PROGRESS_GAP_US  (250 * US_PER_MS)
-#define CUT_GRACE_US     (10 * US_PER_S)
 
 /* --- waking --- */
 
@@ -126,8 +125,8 @@ take_back_done(struct worker *worker)
     }
 }
 
-static void
-ask_all(struct worker *worker, enum run_wish wish)
+void
+worker_ask_all(struct worker *worker, enum run_wish wish)
 {
     list_each(node, &worker->held)
         run_ask(list_entry(node, struct slot, held)->run, wish);
@@ -331,41 +330,7 @@ note_store(struct worker *worker, int r, const struct err *err)
     worker->pause_ms = 0;
 }
 
-static void
-drain(struct worker *worker, bool hurry)
-{
-    int64_t now_us = worker_now_us(worker);
-
-    if (!worker->drain_until_us) {
-        worker->drain_began_us = now_us;
-        worker->drain_until_us = now_us + worker->options.config->worker.drain_us;
-        worker->drain_limit_us = worker->drain_until_us;
-        log_line(worker->options.log, LOG_INFO, "draining: nothing more is claimed",
-                 log_i64("running", (int64_t)worker->n_held));
-    }
-    ask_all(worker, RUN_STOP);
-    if ((hurry || now_us >= worker->drain_until_us) && !worker->cut) {
-        log_line(worker->options.log, LOG_WARN, "cutting off what still runs",
-                 log_i64("running", (int64_t)worker->n_held));
-        store_hurry(worker->options.store);
-        list_each(node, &worker->held)
-            run_cut(list_entry(node, struct slot, held)->run);
-        worker->cut = true;
-        worker->drain_began_us = now_us;
-        worker->drain_until_us = now_us + CUT_GRACE_US;
-    }
-}
-
 /* --- the loop --- */
-
-static bool
-drained(const struct worker *worker, const struct news *news)
-{
-    if (!news->stopping)
-        return false;
-    return worker->n_held == 0 ||
-           (worker->cut && worker_now_us(worker) >= worker->drain_until_us);
-}
 
 static int64_t
 earliest(int64_t a, int64_t b)
@@ -410,10 +375,10 @@ worker_loop(void *arg)
             worker_reap_soon(worker);
         until_us = end_overdue(worker);
         if (news.stopping)
-            drain(worker, news.hurry);
+            worker_drain(worker, news.hurry);
         else
             note_store(worker, look_for_work(worker, news.woken, &err), &err);
-        if (drained(worker, &news))
+        if (news.stopping && worker_drained(worker))
             break;
         if (news.stopping)
             until_us = earliest(until_us, worker->drain_until_us);
@@ -444,31 +409,6 @@ log_stage(void *arg, int64_t request_id, const char *step, const char *stage)
              log_str("stage", stage));
 }
 
-/* As drain decides; the loop may wait for a write that a run holds up. */
-static bool
-is_to_be_cut(void *arg)
-{
-    struct worker *worker = arg;
-    bool over;
-
-    pthread_mutex_lock(&worker->lock);
-    over = worker->stopping &&
-           (worker->hurry || worker_now_us(worker) - worker->stopping_since_us >=
-                                 worker->options.config->worker.drain_us);
-    pthread_mutex_unlock(&worker->lock);
-    return over;
-}
-
-/* Under the lock. */
-static void
-begin_stopping(struct worker *worker)
-{
-    if (!worker->stopping)
-        worker->stopping_since_us = worker_now_us(worker);
-    worker->stopping = true;
-    pthread_cond_signal(&worker->wake);
-}
-
 int
 worker_new(const struct worker_options *options, struct worker **ret_worker,
            struct err *err)
@@ -488,7 +428,7 @@ worker_new(const struct worker_options *options, struct worker **ret_worker,
         .record_retry_us = options->config->worker.record_retry_us,
         .progress_gap_us = PROGRESS_GAP_US,
         .keep = keep_outcome, /* in the spool, once it is open */
-        .cut = is_to_be_cut,
+        .cut = worker_is_to_be_cut,
         .cut_arg = worker,
     };
     if (log_wants(options->log, LOG_DEBUG)) {
@@ -551,24 +491,6 @@ worker_start(struct worker *worker, struct err *err)
     return 0;
 }
 
-void
-worker_stop(struct worker *worker)
-{
-    pthread_mutex_lock(&worker->lock);
-    begin_stopping(worker);
-    pthread_mutex_unlock(&worker->lock);
-}
-
-void
-worker_hurry(struct worker *worker)
-{
-    pthread_mutex_lock(&worker->lock);
-    begin_stopping(worker);
-    worker->hurry = true;
-    pthread_mutex_unlock(&worker->lock);
-    deliver_hurry(worker->deliver);
-}
-
 bool
 worker_join(struct worker *worker)
 {
@@ -577,7 +499,8 @@ worker_join(struct worker *worker)
         return true;
     }
     pthread_join(worker->thread, NULL);
-    deliver_finish(worker->deliver, worker->drain_began_us, worker->drain_limit_us);
+    deliver_finish(worker->deliver, worker->stopping_since_us,
+                   worker_drain_end_us(worker));
     store_hurry(worker->options.store); /* its last words, if the store hears them */
     store_unsubscribe(worker->options.store, worker->subscription);
     end_heart(worker);

@@ -63,9 +63,7 @@ struct worker {
     bool repairs_failed;    /* said in the log already */
     bool store_away;        /* said in the log already */
     int64_t pause_ms;       /* the store is away: wait so long before the next try */
-    int64_t drain_began_us; /* monotonic, as the next two */
-    int64_t drain_until_us;
-    int64_t drain_limit_us; /* the same, as it was set first */
+    int64_t drain_until_us; /* monotonic: then cut, or given up; 0 = no drain yet */
     bool cut;
 
     /* shared, under the lock */
@@ -76,13 +74,24 @@ struct worker {
     bool done_waiting;        /* a slot has come back */
     bool stopping;
     bool hurry;
-    int64_t stopping_since_us; /* monotonic */
+    int64_t stopping_since_us; /* monotonic; does not change any more */
     bool gone;                 /* somebody declared us dead */
     bool ended;                /* the loop is over: the heart may stop */
     int64_t link_since_us; /* monotonic: our beats arrive without a gap since; 0: not */
 };
 
 int worker_startup(struct worker *worker, struct err *err) must_check;
+
+/* Ask all runs for their end. Loop thread. */
+void worker_ask_all(struct worker *worker, enum run_wish wish);
+
+/* Once stopping: a step of the drain, and is it over? Loop thread. */
+void worker_drain(struct worker *worker, bool hurry);
+bool worker_drained(const struct worker *worker);
+/* When what still runs is cut off; monotonic. */
+int64_t worker_drain_end_us(const struct worker *worker);
+/* The same question for a run that holds up the loop (run_cut_fn). Any thread. */
+bool worker_is_to_be_cut(void *arg);
 void worker_leave(struct worker *worker);
 
 /* Put our row into the store: at the start, and again if it was removed. */
