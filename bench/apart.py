@@ -11,7 +11,7 @@ import signal
 import subprocess
 import time
 
-from pickup import ask, percentile, started
+from pickup import ask, percentile, start_pawl
 
 CLIENTS = 50
 THINK_SECONDS = 0.25
@@ -71,8 +71,8 @@ class Apart:
         self.own, self.others = {cores[0]}, set(cores[1:])
 
     def start(self, role):
-        return started([self.pawl, role, "-c", "pawl.yaml"], self.folder,
-                       self.folder / f"{role}.log", PAWL_STATE=str(self.folder / role))
+        return start_pawl([self.pawl, role, "-c", "pawl.yaml"], self.folder,
+                          self.folder / f"{role}.log", PAWL_STATE=str(self.folder / role))
 
     def part(self, api, worker):
         """To each its cores."""

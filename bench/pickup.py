@@ -27,7 +27,7 @@ jobs:
 STARTS = "SELECT request_id, started_at FROM pawl.execution"
 
 
-def started(command, folder, log, **env):
+def start_pawl(command, folder, log, **env):
     """The process and its port (0: it listens on none)."""
     with open(log, "w") as file:
         process = subprocess.Popen(command, cwd=folder, stderr=file,
@@ -74,8 +74,8 @@ class Server:
         self.numbers = 0
 
     def measure(self, count):
-        process, port = started([self.pawl, "serve", "-c", "pawl.yaml"], self.folder,
-                                self.log)
+        process, port = start_pawl([self.pawl, "serve", "-c", "pawl.yaml"], self.folder,
+                                   self.log)
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         asked = {}
         try:
